@@ -1,0 +1,37 @@
+//! What happens while a plan is carried out. The engine emits these; only the command line prints.
+
+use crate::finding::Finding;
+use crate::guest::GuestUuid;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Intent and claims are written.
+    Claimed { guest: String, intent: String },
+    /// Somebody else was first; the ledger is read again.
+    ClaimRaced { attempt: u32 },
+    /// Another process holds the host.
+    WaitingForHostLock,
+    Defined { guest: String },
+    /// The XML already says so.
+    NothingToDefine { guest: String },
+    ShuttingDown { guest: String },
+    Starting { guest: String },
+    Running { guest: String },
+    /// The definition is new, the running guest is not.
+    TakesEffectAtNextBoot { guest: String },
+    TopologyFrozen { guest: String },
+    Verified { guest: String, findings: Vec<Finding> },
+    RollingBack { guest: String, because: String },
+    RolledBack { guest: String },
+    /// An interrupted intent was found and brought to its end.
+    Recovered { guest: String, intent: String, outcome: Recovery },
+    ClaimsReleased { guest: GuestUuid },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// It was carried on to the new state.
+    Finished,
+    /// It was taken back to the old state.
+    Reverted,
+}

@@ -1,0 +1,125 @@
+//! One result of looking closely: at firmware, at a plan, at a running guest.
+
+use crate::guest::GuestUuid;
+use crate::id_set::{CpuSet, NodeSet, VcpuSet};
+use crate::ids::{Pcpu, Pnode, Vcpu, Vnode};
+use crate::ledger::Owner;
+use crate::levels::PageSize;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub severity: Severity,
+    pub subject: Subject,
+    pub kind: FindingKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; nothing to do.
+    Info,
+    /// Works, but not as well as it could, or is believed less.
+    Warning,
+    /// A rule is broken, or what was promised is not so.
+    Error,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Host,
+    Guest { uuid: Option<GuestUuid>, name: String },
+    Plan,
+}
+
+/// What was found. The name of a variant is a rule; its fields are what was expected and seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FindingKind {
+    // Of a host: what its firmware, kernel or file says.
+    /// A `_list` and a `_map` file disagree; the map is used.
+    ListMapMismatch { file: String, list: String, map: String },
+    CpusInSeveralNodes { cpus: CpuSet, nodes: NodeSet },
+    CpusInNoNode { cpus: CpuSet },
+    DistanceColumns { node: Pnode, columns: u32, online_nodes: u32 },
+    SelfDistanceNotSmallest { node: Pnode },
+    DistanceAsymmetric { a: Pnode, b: Pnode, there: u32, back: u32 },
+    DistancesMissing,
+    /// A node that must have one has no meminfo.
+    NodeMemoryUnknown { nodes: NodeSet },
+    CpuNodeWithoutMemory { nodes: NodeSet },
+    MemoryOnlyNodes { nodes: NodeSet },
+    /// A mask names CPUs that are not online; they are left out. `CpuSet` of the readers' CPUs.
+    MaskNamesOffline { file: String, cpus: CpuSet },
+    /// A cache or sibling mask that does not contain the CPU it belongs to, or is empty.
+    BadMask { file: String, cpu: Pcpu },
+    /// Two sets that should be equal or disjoint overlap.
+    OverlappingSets { what: SetKind, a: CpuSet, b: CpuSet },
+    NoL3 { cpus: CpuSet },
+    L3SpansNodes { cpus: CpuSet, nodes: NodeSet },
+    NodeSpansPackages { node: Pnode, packages: u32 },
+    MixedSmtWidths { widths: Vec<u32> },
+    UnequalL3 { sizes: Vec<u32> },
+    /// L3-as-NUMA: every node is one L3 of many in a package.
+    NodesAreL3Domains,
+    RunsUnderHypervisor { vendor: Option<String> },
+    FakeNuma { argument: String },
+    AllowedCpusOutsideAllowedNodes { cpus: CpuSet, memory_nodes: NodeSet },
+    /// `online` names CPUs that have no directory or no topology.
+    OnlineWithoutDirectory { cpus: CpuSet },
+    /// A file is there and cannot be believed; it was passed over.
+    NotBelieved { file: String, value: String, wanted: String },
+
+    // Of a plan.
+    UsesReservedCpus { cpus: CpuSet },
+    UsesIsolatedCpus { cpus: CpuSet },
+    /// A multi-CPU mask with isolated CPUs in it: the scheduler does not balance there.
+    IsolatedInWideMask { vcpu: Vcpu, cpus: CpuSet },
+    Overcommitted { cpus: CpuSet, vcpus: VcpuSet },
+    SharesCpus { cpus: CpuSet, with: Vec<Owner> },
+    EmulatorOnVcpuCpus { cpus: CpuSet },
+    /// Hugepages with an emulator pin that lacks a memory node's CPUs: QEMU refuses to start.
+    EmulatorLacksMemoryNode { node: Pnode },
+    MaxSocketsCrossesNodes { sockets: u32, vnode: Vnode },
+    /// The guest's L3 picture is not the host's.
+    GuestL3Differs { host_domains: u32, guest_domains: u32 },
+    GuestSmtHidden { host_threads: u32 },
+    VcpusInterleaved { vnode: Vnode },
+    CellsShareNode { node: Pnode, cells: u32 },
+    MemoryUnchecked { node: Pnode },
+    MemoryOnOtherNode { vnode: Vnode, cpu_node: Pnode, memory_node: Pnode },
+    RuleOrder { rule: String, cpus: String },
+    SmtSiblingOfAnother { cpu: Pcpu, sibling: Pcpu, owner: Owner },
+    /// A guest is there that nobody pinned: it may run anywhere, its memory is counted.
+    UnpinnedGuest { name: String },
+    /// The planner and the judge disagree: a defect of numawise.
+    PlanBreaksRule { rule: &'static str, detail: String },
+
+    // Of a guest: what should be, and what was seen.
+    StoredPin { vcpu: Vcpu, expected: CpuSet, seen: Option<CpuSet> },
+    StoredVnuma { what: &'static str, expected: String, seen: String },
+    /// The definition is right and the running guest older.
+    PendingRestart { what: &'static str },
+    ThreadAffinity { vcpu: Vcpu, expected: CpuSet, seen: Option<CpuSet> },
+    EmulatorAffinity { expected: CpuSet, seen: Option<CpuSet> },
+    IothreadAffinity { iothread: u32, expected: CpuSet, seen: Option<CpuSet> },
+    MemoryElsewhere { expected: Pnode, seen: Pnode, page_size: PageSize, pages: u64, of: u64 },
+    GuestSeesOtherNodes { expected: u32, seen: u32 },
+    GuestUndefined,
+    ExclusiveCpusShared { cpus: CpuSet, with: Owner },
+    VnodeWithoutMemory { vnode: Vnode },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetKind {
+    Package,
+    L3Domain,
+    Core,
+}
+
+impl Finding {
+    pub fn host(severity: Severity, kind: FindingKind) -> Self {
+        Self { severity, subject: Subject::Host, kind }
+    }
+
+    pub fn plan(severity: Severity, kind: FindingKind) -> Self {
+        Self { severity, subject: Subject::Plan, kind }
+    }
+}

@@ -1,0 +1,45 @@
+//! The values that numawise is about, and nothing else: no I/O, no clock, no threads, no serialising.
+//!
+//! Read in this order: [`ids`] and [`id_set`] (the typed numbers and their sets), [`topology`] and
+//! [`levels`] (what a host is, how it stands now), [`ledger`] (what is given away), [`guest`] (what a
+//! domain's XML says), [`request`] (what is asked for), [`plan`] (the answer), [`finding`],
+//! [`refusal`], [`reason`] and [`event`] (what there is to say; `render` turns them into sentences).
+
+pub mod event;
+pub mod finding;
+pub mod guest;
+pub mod id_set;
+pub mod ids;
+pub mod ledger;
+pub mod levels;
+pub mod list_text;
+pub mod observed;
+pub mod plan;
+pub mod reason;
+pub mod refusal;
+pub mod request;
+pub mod topology;
+
+pub use event::Event;
+pub use finding::{Finding, FindingKind, Severity, Subject};
+pub use guest::{
+    FrozenTopology, GuestConfig, GuestCpuTopology, GuestEdit, GuestFix, GuestUuid, PinEdit,
+    VnumaEdit,
+};
+pub use id_set::{CpuSet, IdSet, MAX_ID, NodeSet, VcpuSet};
+pub use ids::{CoreId, Id, L3Id, PackageId, Pcpu, Pnode, Vcpu, Vnode};
+pub use ledger::{Claim, ClaimId, Ledger, Mode, Owner, Purpose, Source};
+pub use levels::{HugepageLevels, Levels, NodeLevels, PageCounts, PageSize, Utilisation};
+pub use list_text::{ListError, ListErrorKind, Rule, parse_list, parse_mask, parse_rule};
+pub use observed::GuestFacts;
+pub use plan::{
+    Binding, GuestRef, HelperPlacement, HostId, HostRef, MemoryMode, Plan, PlanId, Predicate,
+    VirtualTopology, VnumaNode,
+};
+pub use reason::Reason;
+pub use refusal::Refusal;
+pub use request::{BindRule, CpuPools, Policy, Request};
+pub use topology::{
+    Allowed, Core, DeviceKind, Host, Hypervisor, L3Domain, Locality, Node, Package, PciDevice,
+    Topology,
+};

@@ -1,0 +1,58 @@
+//! What is asked for.
+
+use crate::id_set::{CpuSet, VcpuSet};
+use crate::ids::Pnode;
+use crate::levels::PageSize;
+use crate::plan::MemoryMode;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub vcpus: u32,
+    pub memory_bytes: u64,
+    pub page_size: PageSize,
+    pub policy: Policy,
+    /// The published rule verbatim: several guests may use a pCPU.
+    pub shared: bool,
+    /// More vCPUs than pCPUs, or several vCPUs of this guest on one pCPU.
+    pub overcommit: bool,
+    /// Give the guest vNUMA; off keeps the binding alone.
+    pub vnuma: bool,
+    /// vNUMA nodes per pNUMA node; more than 1 is for trying a topology on a small machine.
+    pub cells_per_node: u32,
+    /// Licences that count sockets.
+    pub max_sockets: Option<u32>,
+    pub memory_mode: MemoryMode,
+    /// The frozen virtual topology may change.
+    pub new_topology: bool,
+    /// Put the edits that vNUMA needs (no balloon, no hot-plug) into the plan.
+    pub fix_guest: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The published rule: nodes by descending id, cores ascending, siblings adjacent.
+    Smart,
+    /// vCPUs by node; inside a node as `Smart` goes.
+    OnNode(Vec<(Pnode, VcpuSet)>),
+    /// Several rules for a vCPU are united.
+    Rules(Vec<BindRule>),
+    /// No binding at all: what `unbind` asks for.
+    Unbound,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindRule {
+    pub vcpus: VcpuSet,
+    pub pcpus: CpuSet,
+}
+
+/// How the operator has divided the host's CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuPools {
+    /// Kept for the host itself.
+    pub reserved: CpuSet,
+    /// When given, exclusive bindings come from here only.
+    pub dedicated: Option<CpuSet>,
+    /// When given, shared bindings come from here only.
+    pub shared: Option<CpuSet>,
+}

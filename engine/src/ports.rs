@@ -1,0 +1,176 @@
+//! What the engine needs of the outside. Each trait is here because two real things implement it
+//! (libvirt and the embedded hypervisor, SQLite and etcd) or because the arrows between the parts
+//! demand it (the engine must not know the domain XML editor).
+//!
+//! Everything is blocking and takes a [`Cancel`] where it may wait.
+
+use crate::intent::{HostState, IntentId, Step};
+use crate::usage::UsageSample;
+use numawise_model::{
+    GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, Plan, PlanId,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Set from a signal handler; whoever waits looks at it.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Why a port could not do what it was asked. The text names the file, domain or address.
+#[derive(Debug, Error)]
+pub enum PortError {
+    /// No such guest, host or plan. Exit code 1.
+    #[error("{0}")]
+    NotFound(String),
+    /// Permission, or nobody answers. Exit code 6.
+    #[error("{0}")]
+    NoAccess(String),
+    /// What is there cannot be understood. Exit code 2.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The other side was asked and said no, or failed. Exit code 1.
+    #[error("{0}")]
+    Failed(String),
+    /// The wait was cancelled. Exit code 7.
+    #[error("interrupted")]
+    Cancelled,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestSummary {
+    pub uuid: GuestUuid,
+    pub name: String,
+    pub running: bool,
+}
+
+/// libvirt, or the embedded hypervisor. Definitions are XML text: what comes out is the inactive
+/// XML with its secrets, what goes in is the same text edited.
+pub trait Hypervisor {
+    /// The URI it was reached at.
+    fn uri(&self) -> String;
+    /// Whether its host and guests are only modelled; every output then says so.
+    fn is_simulated(&self) -> bool;
+    fn host_id(&self) -> Result<HostId, PortError>;
+    fn host(&self) -> Result<Host, PortError>;
+    /// Every guest, by name.
+    fn guests(&self) -> Result<Vec<GuestSummary>, PortError>;
+    /// The definition that the next boot takes, secrets included.
+    fn inactive_xml(&self, guest: &GuestUuid) -> Result<String, PortError>;
+    /// What the running guest was started from; `None` while it is off.
+    fn live_xml(&self, guest: &GuestUuid) -> Result<Option<String>, PortError>;
+    fn define(&self, xml: &str) -> Result<(), PortError>;
+    fn start(&self, guest: &GuestUuid) -> Result<(), PortError>;
+    /// A full, orderly stop; returns when the guest is off.
+    fn shutdown(
+        &self,
+        guest: &GuestUuid,
+        timeout: Duration,
+        cancel: &Cancel,
+    ) -> Result<(), PortError>;
+    /// Affinities and pages as they are; `None` while the guest is off.
+    fn observe(&self, guest: &GuestUuid) -> Result<Option<GuestFacts>, PortError>;
+}
+
+/// Finds a guest by name or UUID.
+pub fn find_guest(hypervisor: &dyn Hypervisor, wanted: &str) -> Result<GuestSummary, PortError> {
+    let guests = hypervisor.guests()?;
+    let found = guests.iter().find(|g| g.name == wanted || g.uuid.0 == wanted.to_ascii_lowercase());
+    found.cloned().ok_or_else(|| {
+        let names: Vec<&str> = guests.iter().map(|g| g.name.as_str()).collect();
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        PortError::NotFound(format!(
+            "no guest '{wanted}' at {}; guests there: {known}",
+            hypervisor.uri()
+        ))
+    })
+}
+
+/// An element that numawise wrote and that says something else today.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoConflict {
+    /// `cputune/vcpupin[vcpu=3]`.
+    pub element: String,
+    pub before: Option<String>,
+    pub written: Option<String>,
+    pub today: Option<String>,
+}
+
+#[derive(Debug, Error)]
+pub enum RevertError {
+    #[error("elements changed since they were written")]
+    Conflicts(Vec<UndoConflict>),
+    #[error(transparent)]
+    Unreadable(#[from] PortError),
+}
+
+/// Reads and edits domain XML in place; everything but the elements numawise owns comes back byte
+/// for byte. Reads are strict about what placement depends on and indifferent to the rest.
+pub trait DomainEditor {
+    fn read(&self, xml: &str) -> Result<GuestConfig, PortError>;
+    /// Writes the edit, and the note on the topology into the metadata: `Some("")` takes it out,
+    /// `None` leaves it. Text in which nothing changes comes back byte for byte.
+    fn apply(&self, xml: &str, edit: &GuestEdit, note: Option<&str>) -> Result<String, PortError>;
+    /// Takes back on today's XML what was written between `before` and `after`, element by element.
+    fn revert(&self, today: &str, before: &str, after: &str) -> Result<String, RevertError>;
+    /// The same text with secrets (passwords, keys) replaced by `***`.
+    fn mask_secrets(&self, xml: &str) -> String;
+    /// The XML without what libvirt generates by itself: what a digest is made of.
+    fn stable_part(&self, xml: &str) -> Result<String, PortError>;
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum CommitOutcome {
+    Committed { revision: u64 },
+    /// Somebody else wrote in between: read again.
+    Conflict { found: u64 },
+}
+
+/// Held while an intent is carried out; released when dropped, also by the death of the process.
+pub trait HostLock {}
+
+/// The ledger of a host under compare-and-set, and what belongs to this machine alone (journal,
+/// plans, usage).
+pub trait Store {
+    /// A host that is not there yet has revision 0 and nothing in it.
+    fn load(&self, host: &HostId) -> Result<HostState, PortError>;
+    /// One transaction; `expected` is the revision that was read.
+    fn commit(
+        &self,
+        host: &HostId,
+        expected: u64,
+        state: &HostState,
+    ) -> Result<CommitOutcome, PortError>;
+    /// `on_wait` is called once when the lock is not free at once.
+    fn lock_host(
+        &self,
+        host: &HostId,
+        on_wait: &mut dyn FnMut(),
+        cancel: &Cancel,
+    ) -> Result<Box<dyn HostLock>, PortError>;
+    /// Durable when it returns.
+    fn append_step(&self, intent: &IntentId, step: &Step) -> Result<(), PortError>;
+    fn steps(&self, intent: &IntentId) -> Result<Vec<Step>, PortError>;
+    fn save_plan(&self, plan: &Plan) -> Result<(), PortError>;
+    fn plan(&self, id: &PlanId) -> Result<Option<Plan>, PortError>;
+    /// Newest last. Samples older than an hour are dropped when one is added.
+    fn usage_samples(&self, host: &HostId) -> Result<Vec<UsageSample>, PortError>;
+    fn add_usage_sample(&self, host: &HostId, sample: &UsageSample) -> Result<(), PortError>;
+}
+
+/// Unix seconds and waiting.
+pub trait Clock {
+    fn now_unix_sec(&self) -> i64;
+}
+
