@@ -3,4 +3,5 @@
 
 pub mod intent;
 pub mod ports;
+pub mod state_document;
 pub mod usage;

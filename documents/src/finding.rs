@@ -1,0 +1,116 @@
+//! Findings as they are written: severity, subject, the rule's name and its fields.
+
+use crate::wire::{Wire, wire};
+use numawise_model::finding::SetKind;
+use numawise_model::{
+    CpuSet, Finding, FindingKind, GuestUuid, NodeSet, Owner, PageSize, Pcpu, Pnode, Severity,
+    Subject, Vcpu, VcpuSet, Vnode,
+};
+use serde::{Deserialize, Serialize};
+
+/// `{"severity": "error", "subject": {..}, "rule": "stored-pin", "fields": {..}}`; a rule without
+/// fields has no `fields`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FindingDoc {
+    pub severity: SeverityDoc,
+    pub subject: SubjectDoc,
+    #[serde(flatten)]
+    pub kind: FindingKindDoc,
+}
+
+impl Wire for Finding {
+    type Doc = FindingDoc;
+    fn to_doc(&self) -> FindingDoc {
+        let Self { severity, subject, kind } = self;
+        FindingDoc { severity: severity.to_doc(), subject: subject.to_doc(), kind: kind.to_doc() }
+    }
+    fn from_doc(doc: FindingDoc) -> Self {
+        Self {
+            severity: Wire::from_doc(doc.severity),
+            subject: Wire::from_doc(doc.subject),
+            kind: Wire::from_doc(doc.kind),
+        }
+    }
+}
+
+wire! { enum SeverityDoc = Severity { Info, Warning, Error } }
+
+wire! {
+    #[serde(tag = "kind")]
+    enum SubjectDoc = Subject { Host, Guest { uuid: Option<GuestUuid>, name: String }, Plan }
+}
+
+wire! { enum SetKindDoc = SetKind { Package, L3Domain, Core } }
+
+wire! {
+    #[serde(tag = "rule", content = "fields")]
+    enum FindingKindDoc = FindingKind {
+        ListMapMismatch { file: String, list: String, map: String },
+        CpusInSeveralNodes { cpus: CpuSet, nodes: NodeSet },
+        CpusInNoNode { cpus: CpuSet },
+        DistanceColumns { node: Pnode, columns: u32, online_nodes: u32 },
+        SelfDistanceNotSmallest { node: Pnode },
+        DistanceAsymmetric { a: Pnode, b: Pnode, there: u32, back: u32 },
+        DistancesMissing,
+        NodeMemoryUnknown { nodes: NodeSet },
+        CpuNodeWithoutMemory { nodes: NodeSet },
+        MemoryOnlyNodes { nodes: NodeSet },
+        MaskNamesOffline { file: String, cpus: CpuSet },
+        BadMask { file: String, cpu: Pcpu },
+        OverlappingSets { what: SetKind, a: CpuSet, b: CpuSet },
+        NoL3 { cpus: CpuSet },
+        L3SpansNodes { cpus: CpuSet, nodes: NodeSet },
+        NodeSpansPackages { node: Pnode, packages: u32 },
+        MixedSmtWidths { widths: Vec<u32> },
+        UnequalL3 { sizes: Vec<u32> },
+        NodesAreL3Domains,
+        RunsUnderHypervisor { vendor: Option<String> },
+        FakeNuma { argument: String },
+        AllowedCpusOutsideAllowedNodes { cpus: CpuSet, memory_nodes: NodeSet },
+        OnlineWithoutDirectory { cpus: CpuSet },
+        NotBelieved { file: String, value: String, wanted: String },
+        UsesReservedCpus { cpus: CpuSet },
+        UsesIsolatedCpus { cpus: CpuSet },
+        IsolatedInWideMask { vcpu: Vcpu, cpus: CpuSet },
+        Overcommitted { cpus: CpuSet, vcpus: VcpuSet },
+        SharesCpus { cpus: CpuSet, with: Vec<Owner> },
+        EmulatorOnVcpuCpus { cpus: CpuSet },
+        EmulatorLacksMemoryNode { node: Pnode },
+        MaxSocketsCrossesNodes { sockets: u32, vnode: Vnode },
+        GuestL3Differs { host_domains: u32, guest_domains: u32 },
+        GuestSmtHidden { host_threads: u32 },
+        VcpusInterleaved { vnode: Vnode },
+        CellsShareNode { node: Pnode, cells: u32 },
+        MemoryUnchecked { node: Pnode },
+        MemoryOnOtherNode { vnode: Vnode, cpu_node: Pnode, memory_node: Pnode },
+        RuleOrder { rule: String, cpus: String },
+        SmtSiblingOfAnother { cpu: Pcpu, sibling: Pcpu, owner: Owner },
+        UnpinnedGuest { name: String },
+        PlanBreaksRule { rule: &'static str, detail: String },
+        StoredPin { vcpu: Vcpu, expected: CpuSet, seen: Option<CpuSet> },
+        StoredVnuma { what: &'static str, expected: String, seen: String },
+        PendingRestart { what: &'static str },
+        ThreadAffinity { vcpu: Vcpu, expected: CpuSet, seen: Option<CpuSet> },
+        EmulatorAffinity { expected: CpuSet, seen: Option<CpuSet> },
+        IothreadAffinity { iothread: u32, expected: CpuSet, seen: Option<CpuSet> },
+        MemoryElsewhere {
+            expected: Pnode,
+            seen: Pnode,
+            #[serde(rename = "page_size_bytes")]
+            page_size: PageSize,
+            pages: u64,
+            of: u64,
+        },
+        GuestSeesOtherNodes { expected: u32, seen: u32 },
+        GuestUndefined,
+        ExclusiveCpusShared { cpus: CpuSet, with: Owner },
+        VnodeWithoutMemory { vnode: Vnode },
+    }
+}
+
+/// The findings alone, as a one-line array: what `verify --json` and the like put into their output.
+pub fn findings_to_json(findings: &[Finding]) -> String {
+    let docs: Vec<FindingDoc> = findings.iter().map(Wire::to_doc).collect();
+    crate::error::compact(&docs)
+}

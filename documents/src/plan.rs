@@ -1,0 +1,209 @@
+//! The plan as it is written: the document that `plan` makes and `apply` takes.
+
+use crate::error::{DocumentError, VERSION, pretty, read};
+use crate::finding::FindingDoc;
+use crate::guest::{GuestCpuTopologyDoc, GuestFixDoc};
+use crate::ledger::{ClaimDoc, ModeDoc};
+use crate::levels::LevelsDoc;
+use crate::reason::ReasonDoc;
+use crate::request::RequestDoc;
+use crate::wire::{IdDoc, ListDoc, Wire, by_vnode, wire};
+use numawise_model::{
+    Binding, CpuSet, GuestRef, GuestUuid, HelperPlacement, HostId, HostRef, Mode, PageSize, Pcpu,
+    Plan, PlanId, Pnode, Predicate, Vcpu, VirtualTopology, Vnode, VnumaNode,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub const PLAN_SCHEMA: &str = "numawise.plan";
+
+/// A plan. `binding` maps each vCPU to its pCPUs. `vnuma` is null when the guest sees no NUMA;
+/// `guest_topology` and `emulate_l3` are null with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PlanDoc {
+    pub schema: String,
+    pub version: u32,
+    pub id: String,
+    pub host: HostRefDoc,
+    pub guest: Option<GuestRefDoc>,
+    pub request: RequestDoc,
+    pub binding: BTreeMap<IdDoc<Vcpu>, ListDoc<Pcpu>>,
+    pub binding_mode: ModeDoc,
+    pub vnuma: Option<Vec<VnumaNodeDoc>>,
+    pub guest_topology: Option<GuestCpuTopologyDoc>,
+    pub emulate_l3: Option<bool>,
+    pub guest_topology_before: Option<GuestCpuTopologyDoc>,
+    pub helpers: HelperPlacementDoc,
+    pub claims: Vec<ClaimDoc>,
+    pub fixes: Vec<GuestFixDoc>,
+    pub requires: Vec<PredicateDoc>,
+    pub levels: LevelsDoc,
+    pub reasons: Vec<ReasonDoc>,
+    pub findings: Vec<FindingDoc>,
+}
+
+wire! { struct HostRefDoc = HostRef { id: HostId, topology_digest: String } }
+wire! { struct GuestRefDoc = GuestRef { name: String, uuid: GuestUuid, digest: String } }
+
+wire! {
+    struct HelperPlacementDoc = HelperPlacement {
+        emulator: Option<CpuSet>,
+        iothreads: BTreeMap<u32, CpuSet>,
+    }
+}
+
+wire! {
+    #[serde(tag = "predicate")]
+    enum PredicateDoc = Predicate {
+        CpusUnclaimed { cpus: CpuSet, mode: Mode },
+        PagesAvailable {
+            node: Pnode,
+            #[serde(rename = "page_size_bytes")]
+            size: PageSize,
+            pages: u64,
+        },
+        FrozenTopology { digest: Option<String> },
+    }
+}
+
+/// One vNUMA node with its place on the host; `distances` in the order of vNUMA node ids.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct VnumaNodeDoc {
+    pub id: IdDoc<Vnode>,
+    pub vcpus: ListDoc<Vcpu>,
+    pub memory_bytes: u64,
+    pub host_node: IdDoc<Pnode>,
+    pub memory_node: IdDoc<Pnode>,
+    pub distances: by_vnode::ByVnode,
+}
+
+impl Wire for VnumaNode {
+    type Doc = VnumaNodeDoc;
+    fn to_doc(&self) -> VnumaNodeDoc {
+        let Self { id, vcpus, memory_bytes, host_node, memory_node, distances } = self;
+        VnumaNodeDoc {
+            id: id.to_doc(),
+            vcpus: vcpus.to_doc(),
+            memory_bytes: *memory_bytes,
+            host_node: host_node.to_doc(),
+            memory_node: memory_node.to_doc(),
+            distances: by_vnode::to_doc(distances),
+        }
+    }
+    fn from_doc(doc: VnumaNodeDoc) -> Self {
+        Self {
+            id: doc.id.0,
+            vcpus: doc.vcpus.0,
+            memory_bytes: doc.memory_bytes,
+            host_node: doc.host_node.0,
+            memory_node: doc.memory_node.0,
+            distances: by_vnode::from_doc(doc.distances),
+        }
+    }
+}
+
+impl PlanDoc {
+    pub fn new(plan: &Plan) -> Self {
+        let Plan {
+            id,
+            host,
+            guest,
+            request,
+            binding,
+            vnuma,
+            cpu_before,
+            helpers,
+            claims,
+            fixes,
+            requires,
+            levels,
+            reasons,
+            findings,
+        } = plan;
+        Self {
+            schema: PLAN_SCHEMA.to_owned(),
+            version: VERSION,
+            id: id.to_doc(),
+            host: host.to_doc(),
+            guest: guest.to_doc(),
+            request: request.to_doc(),
+            binding: binding.cpus.to_doc(),
+            binding_mode: binding.mode.to_doc(),
+            vnuma: vnuma.as_ref().map(|topology| topology.nodes.to_doc()),
+            guest_topology: vnuma.as_ref().map(|topology| topology.cpu.to_doc()),
+            emulate_l3: vnuma.as_ref().map(|topology| topology.emulate_l3),
+            guest_topology_before: cpu_before.to_doc(),
+            helpers: helpers.to_doc(),
+            claims: claims.to_doc(),
+            fixes: fixes.to_doc(),
+            requires: requires.to_doc(),
+            levels: levels.to_doc(),
+            reasons: reasons.to_doc(),
+            findings: findings.to_doc(),
+        }
+    }
+
+    /// Fails where fields that belong together do not agree.
+    pub fn into_plan(self) -> Result<Plan, DocumentError> {
+        if self.schema != PLAN_SCHEMA {
+            let found = self.schema;
+            return Err(DocumentError::OtherSchema { wanted: PLAN_SCHEMA, found });
+        }
+        if self.version != VERSION {
+            let found = self.version.to_string();
+            return Err(DocumentError::UnknownVersion { schema: PLAN_SCHEMA, found });
+        }
+        let vnuma = virtual_topology(self.vnuma, self.guest_topology, self.emulate_l3)?;
+        Ok(Plan {
+            id: PlanId(self.id),
+            host: Wire::from_doc(self.host),
+            guest: Wire::from_doc(self.guest),
+            request: Wire::from_doc(self.request),
+            binding: Binding {
+                cpus: Wire::from_doc(self.binding),
+                mode: Wire::from_doc(self.binding_mode),
+            },
+            vnuma,
+            cpu_before: Wire::from_doc(self.guest_topology_before),
+            helpers: Wire::from_doc(self.helpers),
+            claims: Wire::from_doc(self.claims),
+            fixes: Wire::from_doc(self.fixes),
+            requires: Wire::from_doc(self.requires),
+            levels: Wire::from_doc(self.levels),
+            reasons: Wire::from_doc(self.reasons),
+            findings: Wire::from_doc(self.findings),
+        })
+    }
+}
+
+fn virtual_topology(
+    vnuma: Option<Vec<VnumaNodeDoc>>,
+    cpu: Option<GuestCpuTopologyDoc>,
+    emulate_l3: Option<bool>,
+) -> Result<Option<VirtualTopology>, DocumentError> {
+    let wrong = |path, reason| DocumentError::field(PLAN_SCHEMA, path, reason);
+    match (vnuma, cpu, emulate_l3) {
+        (None, None, None) => Ok(None),
+        (Some(nodes), Some(cpu), Some(emulate_l3)) => Ok(Some(VirtualTopology {
+            nodes: Wire::from_doc(nodes),
+            cpu: Wire::from_doc(cpu),
+            emulate_l3,
+        })),
+        (None, Some(_), _) => Err(wrong("guest_topology", "null is wanted where vnuma is null")),
+        (None, None, Some(_)) => Err(wrong("emulate_l3", "null is wanted where vnuma is null")),
+        (Some(_), None, _) => Err(wrong("guest_topology", "it is missing, and vnuma is there")),
+        (Some(_), Some(_), None) => Err(wrong("emulate_l3", "it is missing, and vnuma is there")),
+    }
+}
+
+pub fn plan_to_json(plan: &Plan) -> String {
+    pretty(&PlanDoc::new(plan))
+}
+
+pub fn parse_plan(text: &str) -> Result<Plan, DocumentError> {
+    read::<PlanDoc>(text, PLAN_SCHEMA)?.into_plan()
+}
