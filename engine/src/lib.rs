@@ -1,5 +1,5 @@
-//! The loop itself: write an intent, carry it out, verify, undo. Knows ports, not what is behind
-//! them; emits events and never prints.
+//! The loop itself: plan, write an intent, carry it out, verify, undo. Knows ports, not what is
+//! behind them; emits events and never prints.
 
 pub mod intent;
 pub mod ports;

@@ -1,1 +1,95 @@
-fn main() {}
+//! numawise: observe, plan, audit, apply, verify. This file is the table of contents: each command
+//! is one file in `commands/`.
+
+mod commands;
+mod config;
+mod confirm;
+mod failure;
+mod host_source;
+mod output;
+mod request_args;
+mod session;
+mod size;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Finds the right CPUs and memory for virtual machines on NUMA hosts, applies the choice through
+/// the hypervisor, and verifies what the kernel really did.
+#[derive(Parser)]
+#[command(name = "numawise", version, after_help = failure::EXIT_CODES, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    global: config::GlobalArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Look at a host: its picture, a capture of it, its use.
+    #[command(subcommand)]
+    Host(commands::host::HostCommand),
+    /// Work out binding and vNUMA for a guest, a domain XML or a size; changes nothing.
+    Plan(commands::plan::PlanArgs),
+    /// Carry out a plan.
+    Apply(commands::apply::ApplyArgs),
+    /// Take back what the last plan wrote.
+    Undo(commands::undo::UndoArgs),
+    /// Hold a guest against its plan: stored XML, live XML, thread affinities, pages per node.
+    Verify(commands::verify::VerifyArgs),
+    /// Draw a guest's vNUMA and the host's pNUMA side by side.
+    Show(commands::show::ShowArgs),
+    /// All guests: binding, nodes, drift.
+    List(commands::list::ListArgs),
+    /// Plan, show the diff, ask, apply.
+    Bind(commands::bind::BindArgs),
+    /// Take the binding (and with it vNUMA) from a guest.
+    Unbind(commands::bind::UnbindArgs),
+    /// Switch a bound guest's vNUMA on or off; the binding stays.
+    #[command(subcommand)]
+    Vnuma(commands::vnuma::VnumaCommand),
+    /// Print what a CPU set text means.
+    Cpuset(commands::cpuset::CpusetArgs),
+    /// The embedded hypervisor: a simulated host for machines without libvirt.
+    #[command(subcommand)]
+    Embedded(commands::embedded::EmbeddedCommand),
+    /// Show the main job on a simulated two-node host.
+    Demo(commands::demo::DemoArgs),
+    /// Print a completion script for a shell.
+    Completions(commands::generate::CompletionsArgs),
+    /// Write the man pages into a folder.
+    Man(commands::generate::ManArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::usage(&error),
+    };
+    match run(&cli) {
+        Ok(code) => code,
+        Err(error) => failure::report(&error),
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Host(command) => commands::host::run(global, command),
+        Command::Plan(args) => commands::plan::run(global, args),
+        Command::Apply(args) => commands::apply::run(global, args),
+        Command::Undo(args) => commands::undo::run(global, args),
+        Command::Verify(args) => commands::verify::run(global, args),
+        Command::Show(args) => commands::show::run(global, args),
+        Command::List(args) => commands::list::run(global, args),
+        Command::Bind(args) => commands::bind::run(global, args),
+        Command::Unbind(args) => commands::bind::run_unbind(global, args),
+        Command::Vnuma(command) => commands::vnuma::run(global, command),
+        Command::Cpuset(args) => commands::cpuset::run(global, args),
+        Command::Embedded(command) => commands::embedded::run(global, command),
+        Command::Demo(args) => commands::demo::run(args),
+        Command::Completions(args) => commands::generate::completions(args, Cli::command()),
+        Command::Man(args) => commands::generate::man(args, Cli::command()),
+    }
+}

@@ -1,0 +1,105 @@
+//! `numawise apply PLAN`: carries out a plan, decides nothing.
+
+use crate::config::GlobalArgs;
+use crate::failure::{DRIFT, USAGE, coded};
+use crate::output;
+use crate::session::{CarryOutArgs, Session, fresh_id};
+use anyhow::Result;
+use clap::Args;
+use numawise_documents::parse_plan;
+use numawise_engine::apply::ApplyOptions;
+use numawise_engine::intent::IntentId;
+use numawise_engine::ports::{DomainEditor, Hypervisor, Store};
+use numawise_engine::reconcile::Outcome;
+use numawise_model::{Plan, PlanId, Severity};
+use numawise_render::text;
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Writes intent and claims, defines the guest, restarts it when told, and verifies. A plan made
+/// from a state that has changed since is refused (exit code 4).
+#[derive(Args)]
+pub struct ApplyArgs {
+    /// A plan file, or the id of a plan in the store.
+    plan: String,
+    /// Show the change to the domain XML and stop.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    carry_out: CarryOutArgs,
+}
+
+pub fn run(global: &GlobalArgs, args: &ApplyArgs) -> Result<ExitCode> {
+    let session = Session::open(global)?;
+    let plan = find_plan(&session, &args.plan)?;
+    if args.dry_run {
+        return show_change(&session, &plan);
+    }
+    let outcome = carry_out(&session, &plan, &args.carry_out)?;
+    report(global, &session, &outcome)
+}
+
+pub fn carry_out(session: &Session, plan: &Plan, args: &CarryOutArgs) -> Result<Outcome> {
+    let options = ApplyOptions {
+        intent: IntentId(fresh_id()),
+        restart: args.restart,
+        ignore_stopped: args.ignore_stopped,
+    };
+    Ok(session.engine(Some(args)).apply(plan, &options)?)
+}
+
+fn find_plan(session: &Session, wanted: &str) -> Result<Plan> {
+    let path = Path::new(wanted);
+    if path.exists() {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| coded(USAGE, format!("{wanted}: {error}")))?;
+        return parse_plan(&text).map_err(|error| coded(USAGE, format!("{wanted}: {error}")));
+    }
+    session.store.plan(&PlanId(wanted.to_owned()))?.ok_or_else(|| {
+        let text = format!(
+            "'{wanted}' is neither a file nor a plan in {}; numawise plan makes one and prints its id",
+            session.config.state.display()
+        );
+        coded(USAGE, text)
+    })
+}
+
+fn show_change(session: &Session, plan: &Plan) -> Result<ExitCode> {
+    let guest = plan.guest.as_ref();
+    let guest = guest.ok_or(numawise_engine::error::EngineError::PlanWithoutGuest)?;
+    let before = session.hypervisor.inactive_xml(&guest.uuid)?;
+    let note = plan.vnuma.as_ref().map(numawise_documents::frozen_note);
+    let after = session.editor().apply(&before, &plan.edit(), note.as_deref())?;
+    output::print(&diff(session, &guest.name, &before, &after))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The change as people read it, secrets masked.
+pub fn diff(session: &Session, guest: &str, before: &str, after: &str) -> String {
+    let editor = session.editor();
+    let (before, after) = (editor.mask_secrets(before), editor.mask_secrets(after));
+    let names = (format!("{guest}.xml (now)"), format!("{guest}.xml (planned)"));
+    numawise_render::diff::unified(&before, &after, (&names.0, &names.1), output::is_colour())
+}
+
+/// How it went: exit code 0, or 5 when verify saw what should not be.
+pub fn report(global: &GlobalArgs, session: &Session, outcome: &Outcome) -> Result<ExitCode> {
+    let drift = outcome.findings.iter().any(numawise_audit::is_drift);
+    if global.json {
+        output::print_json(&json!({
+            "schema": "numawise.outcome",
+            "version": 1,
+            "simulated": session.hypervisor.is_simulated(),
+            "guest": { "name": outcome.guest.name, "uuid": outcome.guest.uuid.0 },
+            "pending_restart": outcome.pending_restart,
+            "agrees": !drift,
+            "findings": numawise_documents::finding_docs(&outcome.findings),
+        }))?;
+    } else {
+        let worth: Vec<_> =
+            outcome.findings.iter().filter(|f| f.severity >= Severity::Warning).cloned().collect();
+        output::print(&text::findings(&worth))?;
+    }
+    Ok(if drift { ExitCode::from(DRIFT) } else { ExitCode::SUCCESS })
+}

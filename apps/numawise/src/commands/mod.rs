@@ -1,0 +1,15 @@
+//! One file per command: its arguments, and what it does.
+
+pub mod apply;
+pub mod bind;
+pub mod cpuset;
+pub mod demo;
+pub mod embedded;
+pub mod generate;
+pub mod host;
+pub mod list;
+pub mod plan;
+pub mod show;
+pub mod undo;
+pub mod verify;
+pub mod vnuma;

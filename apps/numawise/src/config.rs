@@ -1,0 +1,118 @@
+//! What every command takes: global flags, and `/etc/numawise/config.toml` below them.
+
+use crate::failure::{USAGE, coded};
+use anyhow::Result;
+use clap::Args;
+use numawise_model::{CpuPools, CpuSet, Topology, parse_rule};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+const DEFAULT_CONFIG: &str = "/etc/numawise/config.toml";
+const DEFAULT_STATE: &str = "/var/lib/numawise";
+const DEFAULT_CONNECT: &str = "embedded:";
+
+#[derive(Args, Clone)]
+pub struct GlobalArgs {
+    /// Hypervisor to work on: `embedded:` (in the state folder) or `embedded:DIR`.
+    #[arg(long, global = true, value_name = "URI")]
+    pub connect: Option<String>,
+    /// Folder of the store: claims, journal, plans, usage [default: /var/lib/numawise].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Configuration file [default: /etc/numawise/config.toml, if it is there].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print a document for programs instead of text for people.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Answer yes to every question.
+    #[arg(long, short, global = true)]
+    pub yes: bool,
+}
+
+/// The configuration file. Unknown keys are errors: a misspelt one must not be silently default.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigFile {
+    connect: Option<String>,
+    state: Option<PathBuf>,
+    #[serde(default)]
+    cpus: CpuSection,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CpuSection {
+    /// CPUs kept for the host itself; `""` for none.
+    reserved: Option<String>,
+    dedicated: Option<String>,
+    shared: Option<String>,
+}
+
+/// Flags over file over defaults.
+#[derive(Debug)]
+pub struct Config {
+    pub connect: String,
+    pub state: PathBuf,
+    reserved: Option<CpuSet>,
+    dedicated: Option<CpuSet>,
+    shared: Option<CpuSet>,
+}
+
+impl Config {
+    pub fn load(global: &GlobalArgs) -> Result<Self> {
+        let file = match &global.config {
+            Some(path) => read(path)?,
+            None if Path::new(DEFAULT_CONFIG).exists() => read(Path::new(DEFAULT_CONFIG))?,
+            None => (PathBuf::from(DEFAULT_CONFIG), ConfigFile::default()),
+        };
+        let (path, file) = file;
+        let set = |key: &str, text: Option<&String>| cpu_set(&path, key, text);
+        Ok(Self {
+            connect: global
+                .connect
+                .clone()
+                .or(file.connect)
+                .unwrap_or_else(|| DEFAULT_CONNECT.to_owned()),
+            state: global
+                .state
+                .clone()
+                .or(file.state)
+                .unwrap_or_else(|| PathBuf::from(DEFAULT_STATE)),
+            reserved: set("cpus.reserved", file.cpus.reserved.as_ref())?,
+            dedicated: set("cpus.dedicated", file.cpus.dedicated.as_ref())?,
+            shared: set("cpus.shared", file.cpus.shared.as_ref())?,
+        })
+    }
+
+    /// Reserved CPUs are by default one core per node on hosts of 16 cores or more.
+    pub fn pools(&self, topology: &Topology) -> CpuPools {
+        let default = || numawise_planner::default_reserved(topology);
+        CpuPools {
+            reserved: self.reserved.clone().unwrap_or_else(default),
+            dedicated: self.dedicated.clone(),
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<(PathBuf, ConfigFile)> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| coded(USAGE, format!("{}: {error}", path.display())))?;
+    let file = toml::from_str(&text).map_err(|error| {
+        let text = format!(
+            "{}: {error}\nKnown keys: connect, state, [cpus] reserved, dedicated, shared.",
+            path.display()
+        );
+        coded(USAGE, text)
+    })?;
+    Ok((path.to_owned(), file))
+}
+
+fn cpu_set(path: &Path, key: &str, text: Option<&String>) -> Result<Option<CpuSet>> {
+    let Some(text) = text else { return Ok(None) };
+    match parse_rule(text) {
+        Ok(rule) => Ok(Some(rule.set)),
+        Err(error) => Err(coded(USAGE, format!("{}: {key}: {error}", path.display()))),
+    }
+}

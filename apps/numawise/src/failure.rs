@@ -1,0 +1,127 @@
+//! Exit codes, and how a failure is told: the chain once, then what to do next.
+
+use anyhow::Error;
+use numawise_engine::error::EngineError;
+use numawise_engine::ports::PortError;
+use numawise_render::text;
+use std::process::ExitCode;
+
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, or what was asked agrees
+  1  failure
+  2  usage, or input that cannot be read
+  3  refused by a constraint or an owner
+  4  stale plan, or another claim was first
+  5  drift or findings
+  6  no access, or not reachable
+  7  interrupted, and rolled back";
+
+pub const FAILURE: u8 = 1;
+pub const USAGE: u8 = 2;
+pub const REFUSED: u8 = 3;
+pub const STALE: u8 = 4;
+pub const DRIFT: u8 = 5;
+pub const NO_ACCESS: u8 = 6;
+pub const INTERRUPTED: u8 = 7;
+
+/// A failure with its exit code already known.
+#[derive(Debug)]
+pub struct Coded {
+    pub code: u8,
+    pub text: String,
+}
+
+impl std::fmt::Display for Coded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Coded {}
+
+pub fn coded(code: u8, text: impl Into<String>) -> Error {
+    Coded { code, text: text.into() }.into()
+}
+
+/// clap's own texts: help and version go to standard output and are no failure.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // A closed pipe while help is printed is nobody's problem.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+}
+
+pub fn report(error: &Error) -> ExitCode {
+    if let Some(engine) = error.downcast_ref::<EngineError>() {
+        anstream::eprintln!("error: {}", engine_text(engine));
+    } else {
+        anstream::eprintln!("error: {error:#}");
+    }
+    ExitCode::from(code(error))
+}
+
+pub fn code(error: &Error) -> u8 {
+    if let Some(coded) = error.downcast_ref::<Coded>() {
+        return coded.code;
+    }
+    if let Some(engine) = error.downcast_ref::<EngineError>() {
+        return engine_code(engine);
+    }
+    match error.downcast_ref::<PortError>() {
+        Some(port) => port_code(port),
+        None => FAILURE,
+    }
+}
+
+fn engine_code(error: &EngineError) -> u8 {
+    match error {
+        EngineError::Port(port) => port_code(port),
+        EngineError::Refused(_) | EngineError::UndoConflicts(_) => REFUSED,
+        EngineError::Stale(_) => STALE,
+        EngineError::RolledBack { cancelled: true, .. } => INTERRUPTED,
+        EngineError::NothingApplied { .. }
+        | EngineError::Judged(_)
+        | EngineError::RolledBack { .. }
+        | EngineError::Stuck { .. } => FAILURE,
+        EngineError::PlanWithoutGuest => USAGE,
+    }
+}
+
+fn port_code(error: &PortError) -> u8 {
+    match error {
+        PortError::NotFound(_) | PortError::Failed(_) => FAILURE,
+        PortError::NoAccess(_) => NO_ACCESS,
+        PortError::Unreadable(_) => USAGE,
+        PortError::Cancelled => INTERRUPTED,
+    }
+}
+
+fn engine_text(error: &EngineError) -> String {
+    let first = error.to_string();
+    let more = match error {
+        EngineError::Refused(refusals) => text::refusals(refusals),
+        EngineError::Judged(findings) => text::findings(findings),
+        EngineError::UndoConflicts(conflicts) => text::undo_conflicts(conflicts.iter().map(|c| {
+            [Some(c.element.clone()), c.before.clone(), c.written.clone(), c.today.clone()]
+        })),
+        EngineError::Stale(_) => {
+            "Nothing was changed. Make the plan again: numawise plan (or numawise bind, which \
+             plans and applies in one go)."
+                .to_owned()
+        }
+        EngineError::NothingApplied { guest } => {
+            format!("Bind it first: numawise bind {guest} --policy smart")
+        }
+        EngineError::PlanWithoutGuest => {
+            "Plan for a guest (numawise plan GUEST) or for its XML (numawise plan --xml FILE \
+             --xml-out FILE)."
+                .to_owned()
+        }
+        EngineError::Stuck { .. } => {
+            "The old XML is in the journal; any numawise command tries again to put it back."
+                .to_owned()
+        }
+        EngineError::Port(_) | EngineError::RolledBack { .. } => String::new(),
+    };
+    if more.is_empty() { first } else { format!("{first}\n{}", more.trim_end()) }
+}

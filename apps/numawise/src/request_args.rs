@@ -1,0 +1,179 @@
+//! What `plan` and `bind` take: how to bind, and which vNUMA to derive.
+
+use crate::failure::{USAGE, coded};
+use crate::output;
+use crate::size;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use numawise_model::{
+    BindRule, Finding, FindingKind, GuestConfig, Id, MemoryMode, PageSize, Pnode, Policy, Request,
+    Severity, VcpuSet, parse_rule,
+};
+
+#[derive(Args, Clone, Debug)]
+pub struct RequestArgs {
+    /// How vCPUs are given pCPUs.
+    #[arg(long, value_enum)]
+    policy: Option<PolicyName>,
+    /// With --policy manual: these vCPUs on this pNUMA node, like 1:0-31 (repeat).
+    #[arg(long, value_name = "NODE:VCPUS")]
+    on_node: Vec<String>,
+    /// By rule: these vCPUs on these pCPUs, like '0-15:32-47' or '16-20,^18:0-3' (repeat).
+    #[arg(long, value_name = "VCPUS:PCPUS")]
+    bind: Vec<String>,
+    /// Several guests may use a pCPU: the published smart rule verbatim.
+    #[arg(long)]
+    shared: bool,
+    /// More vCPUs than pCPUs, or several vCPUs of the guest on one pCPU.
+    #[arg(long)]
+    overcommit: bool,
+    /// Bind only; the guest sees no NUMA.
+    #[arg(long)]
+    no_vnuma: bool,
+    /// vNUMA nodes for each pNUMA node, to try a topology on a small machine.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    cells_per_node: u32,
+    /// The most sockets the guest may have, for licences that count them.
+    #[arg(long, value_name = "N")]
+    max_sockets: Option<u32>,
+    /// Page size of the guest's memory, like 4K, 2M or 1G [default: as the guest has it, or 4K].
+    #[arg(long, value_name = "SIZE", value_parser = size::page_size)]
+    page_size: Option<PageSize>,
+    /// How memory is tied to its node.
+    #[arg(long, value_enum, default_value_t = ModeName::Strict)]
+    memory_mode: ModeName,
+    /// The topology that the guest has been running with may change.
+    #[arg(long)]
+    new_topology: bool,
+    /// Put the edits that vNUMA needs (no balloon, no hot-plug) into the plan.
+    #[arg(long)]
+    fix_guest: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum, PartialEq, Eq)]
+enum PolicyName {
+    /// Nodes by descending id, cores ascending, thread siblings adjacent, one to one.
+    Smart,
+    /// By node, with --on-node.
+    Manual,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModeName {
+    Strict,
+    Preferred,
+    Restrictive,
+    Interleave,
+}
+
+impl ModeName {
+    fn mode(self) -> MemoryMode {
+        match self {
+            Self::Strict => MemoryMode::Strict,
+            Self::Preferred => MemoryMode::Preferred,
+            Self::Restrictive => MemoryMode::Restrictive,
+            Self::Interleave => MemoryMode::Interleave,
+        }
+    }
+}
+
+impl RequestArgs {
+    pub fn wants_vnuma(&self) -> bool {
+        !self.no_vnuma
+    }
+
+    /// The request for a guest as its XML has it.
+    pub fn for_guest(&self, guest: &GuestConfig, policy: Policy) -> Request {
+        let own_size = guest.hugepages.as_ref().map(|pages| {
+            // The element without a page is the host's default huge size; on x86 that is 2M.
+            pages.first().map_or(PageSize::HUGE_2M, |page| page.size)
+        });
+        let page_size = self.page_size.or(own_size);
+        self.request(guest.vcpus_max, guest.memory_bytes, page_size, policy)
+    }
+
+    pub fn request(
+        &self,
+        vcpus: u32,
+        memory_bytes: u64,
+        page_size: Option<PageSize>,
+        policy: Policy,
+    ) -> Request {
+        Request {
+            vcpus,
+            memory_bytes,
+            page_size: page_size.or(self.page_size).unwrap_or(PageSize::BASE_4K),
+            policy,
+            shared: self.shared,
+            overcommit: self.overcommit,
+            vnuma: !self.no_vnuma,
+            cells_per_node: self.cells_per_node,
+            max_sockets: self.max_sockets,
+            memory_mode: self.memory_mode.mode(),
+            new_topology: self.new_topology,
+            fix_guest: self.fix_guest,
+        }
+    }
+
+    /// There is no silent default: one of --policy and --bind has to be named.
+    pub fn policy(&self) -> Result<Policy> {
+        let usage = |text: &str| Err(coded(USAGE, text));
+        match (self.policy, self.bind.is_empty(), self.on_node.is_empty()) {
+            (Some(PolicyName::Smart), true, true) => Ok(Policy::Smart),
+            (Some(PolicyName::Manual) | None, true, false) => self.nodes(),
+            (None, false, true) => self.rules(),
+            (Some(PolicyName::Manual), true, true) => {
+                usage("--policy manual needs to know where: add --on-node 1:0-31 (repeat), or --bind")
+            }
+            (None, true, true) => usage(
+                "name how to bind: --policy smart, --policy manual --on-node NODE:VCPUS, or --bind \
+                 VCPUS:PCPUS; there is no default yet",
+            ),
+            _ => usage("--policy smart, --on-node and --bind are three ways to bind; give one"),
+        }
+    }
+
+    fn nodes(&self) -> Result<Policy> {
+        let nodes = self.on_node.iter().map(|text| {
+            let (node, vcpus) = split(text, "--on-node", "NODE:VCPUS, like 1:0-31")?;
+            let node = node.trim().parse().map(Pnode).map_err(|_| {
+                coded(USAGE, format!("--on-node '{text}': '{node}' is no node number"))
+            })?;
+            Ok((node, set("--on-node", text, vcpus)?))
+        });
+        Ok(Policy::OnNode(nodes.collect::<Result<_>>()?))
+    }
+
+    fn rules(&self) -> Result<Policy> {
+        let rules = self.bind.iter().map(|text| {
+            let (vcpus, pcpus) = split(text, "--bind", "VCPUS:PCPUS, like 0-15:32-47")?;
+            let vcpus: VcpuSet = set("--bind", text, vcpus)?;
+            Ok(BindRule { vcpus, pcpus: set("--bind", text, pcpus)? })
+        });
+        Ok(Policy::Rules(rules.collect::<Result<_>>()?))
+    }
+}
+
+fn split<'t>(text: &'t str, flag: &str, wanted: &str) -> Result<(&'t str, &'t str)> {
+    match text.split_once(':') {
+        Some((left, right)) if !right.contains(':') => Ok((left, right)),
+        _ => Err(coded(USAGE, format!("{flag} '{text}': {wanted}, is wanted"))),
+    }
+}
+
+/// One side of a rule; the remark on exclusions that libvirt would read otherwise goes out at once.
+fn set<I: Id>(flag: &str, whole: &str, text: &str) -> Result<numawise_model::IdSet<I>> {
+    let rule = parse_rule(text).map_err(|error| {
+        let drawn = numawise_render::text::list_error(&error.text, error.at, &error.kind.to_string());
+        coded(USAGE, format!("{flag} '{whole}':\n{drawn}"))
+    })?;
+    if !rule.excluded_before_included.is_empty() {
+        let kind = FindingKind::RuleOrder {
+            rule: text.to_owned(),
+            cpus: rule.excluded_before_included.to_string(),
+        };
+        let finding = Finding::plan(Severity::Warning, kind);
+        output::remark(&numawise_render::text::findings(&[finding]));
+    }
+    Ok(rule.set)
+}

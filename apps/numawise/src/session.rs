@@ -1,0 +1,179 @@
+//! One command's hold on the world: hypervisor, store, editor, and the engine over them.
+
+use crate::config::{Config, GlobalArgs};
+use crate::failure::{NO_ACCESS, coded};
+use crate::output;
+use anyhow::{Context, Result};
+use numawise_embedded::EmbeddedHypervisor;
+use numawise_engine::loop_parts::{CrashPoint, Engine};
+use numawise_engine::planning::FreshIds;
+use numawise_engine::ports::{Cancel, Clock, Hypervisor, Store};
+use numawise_engine::usage::{UsageAverage, UsageSample, average};
+use numawise_libvirt::DomainXmlEditor;
+use numawise_model::{ClaimId, Event, HostId, PlanId};
+use numawise_store::SqliteStore;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub struct Session {
+    pub config: Config,
+    pub hypervisor: EmbeddedHypervisor,
+    pub store: SqliteStore,
+    editor: DomainXmlEditor,
+    clock: SystemClock,
+    cancel: Cancel,
+    quiet: bool,
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_unix_sec(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).map_or(0, |now| now)
+    }
+}
+
+/// How long a guest may take to shut down, and where a test wants the process to die.
+#[derive(clap::Args, Clone, Debug)]
+pub struct CarryOutArgs {
+    /// Shut the guest down and start it again, so that the new definition takes effect now.
+    #[arg(long)]
+    pub restart: bool,
+    /// Seconds the guest may take to shut down.
+    #[arg(long, value_name = "SEC", default_value_t = 300)]
+    pub shutdown_timeout: u64,
+    /// Guests that are off give up what they hold.
+    #[arg(long)]
+    pub ignore_stopped: bool,
+    /// Kill this process at a named step: for tests of recovery.
+    #[arg(long, hide = true, value_name = "STEP", value_parser = crash_point)]
+    pub crash_at: Option<CrashPoint>,
+}
+
+fn crash_point(name: &str) -> Result<CrashPoint, String> {
+    let found = CrashPoint::ALL.iter().find(|(known, _)| *known == name);
+    found.map(|(_, point)| *point).ok_or_else(|| {
+        let names: Vec<&str> = CrashPoint::ALL.iter().map(|(known, _)| *known).collect();
+        format!("no step '{name}'; there are: {}", names.join(", "))
+    })
+}
+
+impl Session {
+    /// Opens the store and the hypervisor, brings to an end what a killed process left behind, and
+    /// notes how busy the CPUs are.
+    pub fn open(global: &GlobalArgs) -> Result<Self> {
+        let session = Self::open_as_is(global)?;
+        session.engine(None).recover()?;
+        Ok(session)
+    }
+
+    /// Without recovery: for making the embedded host itself.
+    pub fn open_as_is(global: &GlobalArgs) -> Result<Self> {
+        let config = Config::load(global)?;
+        let hypervisor = connect(&config)?;
+        let store = SqliteStore::open(&config.state)?;
+        let cancel = Cancel::default();
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, cancel.flag())
+                .context("installing the handler for an interrupt")?;
+        }
+        let (editor, clock) = (DomainXmlEditor, SystemClock);
+        Ok(Self { config, hypervisor, store, editor, clock, cancel, quiet: global.json })
+    }
+
+    pub fn engine(&self, carry_out: Option<&CarryOutArgs>) -> Engine<'_> {
+        let crash_at = carry_out.and_then(|args| args.crash_at);
+        let timeout = carry_out.map_or(300, |args| args.shutdown_timeout);
+        let simulated = self.hypervisor.is_simulated();
+        let quiet = self.quiet;
+        Engine {
+            hypervisor: &self.hypervisor,
+            store: &self.store,
+            editor: &self.editor,
+            clock: &self.clock,
+            cancel: &self.cancel,
+            shutdown_timeout: Duration::from_secs(timeout),
+            emit: RefCell::new(Box::new(move |event| tell(&event, simulated, quiet))),
+            probe: Box::new(move |point| {
+                if crash_at == Some(point) {
+                    die();
+                }
+            }),
+        }
+    }
+
+    pub fn editor(&self) -> &DomainXmlEditor {
+        &self.editor
+    }
+}
+
+/// Progress goes to standard error, so that a document on standard output stays one. What an
+/// interrupted command left behind is always told.
+fn tell(event: &Event, simulated: bool, quiet: bool) {
+    if quiet && !matches!(event, Event::Recovered { .. }) {
+        return;
+    }
+    let mark = if simulated { "simulated host: " } else { "" };
+    output::remark(&format!("{mark}{}", numawise_render::text::event(event)));
+}
+
+/// As `kill -9` would: nothing is cleaned up.
+fn die() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+}
+
+pub fn fresh_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+pub fn fresh_ids() -> FreshIds {
+    FreshIds { plan: PlanId(fresh_id()), claims: [ClaimId(fresh_id()), ClaimId(fresh_id())] }
+}
+
+fn connect(config: &Config) -> Result<EmbeddedHypervisor> {
+    let folder = embedded_folder(config)?;
+    let capture = folder.join("host.tar.xz");
+    if !capture.exists() {
+        let text = format!(
+            "there is no embedded hypervisor in {}\nMake one: numawise embedded init --host \
+             bundled:two-socket-64 (or --host FILE, a capture of your own machine)",
+            folder.display()
+        );
+        return Err(coded(NO_ACCESS, text));
+    }
+    let id = std::fs::read_to_string(folder.join("host-id"))
+        .with_context(|| format!("{}/host-id", folder.display()))?;
+    let host = crate::host_source::read(Some(&capture.to_string_lossy()), false)?.host;
+    Ok(EmbeddedHypervisor::open(&folder, host, HostId(id.trim().to_owned()))?)
+}
+
+/// The folder behind `embedded:` or `embedded:DIR`.
+pub fn embedded_folder(config: &Config) -> Result<PathBuf> {
+    match config.connect.strip_prefix("embedded:") {
+        Some("") => Ok(config.state.join("embedded")),
+        Some(folder) => Ok(Path::new(folder).to_owned()),
+        None => {
+            let text = format!(
+                "'{}' cannot be reached: this version carries plans out on the embedded hypervisor \
+                 only (embedded: or embedded:DIR)\nFor a guest of libvirt, plan from its XML and \
+                 define the result yourself:\n  virsh dumpxml --inactive --security-info GUEST > \
+                 guest.xml\n  numawise plan --xml guest.xml --policy smart --xml-out planned.xml\n  \
+                 virsh define planned.xml",
+                config.connect
+            );
+            Err(coded(NO_ACCESS, text))
+        }
+    }
+}
+
+/// Takes a sample of the live kernel's counters, keeps it, and averages over the last 15 minutes.
+/// A store that cannot be written (no right to) costs the memory, not the command.
+pub fn note_usage(store: &dyn Store, host: &HostId) -> Result<Option<UsageAverage>> {
+    let now: UsageSample = numawise_sysfs::read_usage(&numawise_sysfs::Source::live())?;
+    let earlier = store.usage_samples(host)?;
+    let found = average(&earlier, &now);
+    store.add_usage_sample(host, &now)?;
+    Ok(found)
+}

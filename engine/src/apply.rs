@@ -1,0 +1,141 @@
+//! Apply: refuse what is stale, write intent and claims in one transaction, carry it out.
+//!
+//! The host lock is taken first, so that an unfinished intent seen under it belongs to a process
+//! that died, and claims are never made between somebody else's claim and its outcome.
+
+use crate::error::{EngineError, Staleness};
+use crate::intent::{HostState, Intent, IntentId, IntentKind, IntentStatus};
+use crate::loop_parts::{CrashPoint, Engine, Situation};
+use crate::ports::GuestSummary;
+use crate::predicates::broken;
+use crate::reconcile::Outcome;
+use numawise_documents::topology_digest;
+use numawise_model::{Claim, Event, GuestUuid, Ledger, Owner, Plan};
+
+#[derive(Clone, Debug)]
+pub struct ApplyOptions {
+    pub intent: IntentId,
+    pub restart: bool,
+    /// Guests that are off lose claims that stand in the way.
+    pub ignore_stopped: bool,
+}
+
+impl Engine<'_> {
+    pub fn apply(&self, plan: &Plan, options: &ApplyOptions) -> Result<Outcome, EngineError> {
+        let guest = plan.guest.as_ref().ok_or(EngineError::PlanWithoutGuest)?;
+        let here = self.hypervisor.host_id()?;
+        if here != plan.host.id {
+            let (planned, here) = (plan.host.id.to_string(), here.to_string());
+            return Err(EngineError::Stale(Staleness::OtherHost { planned, here }));
+        }
+        let lock = self.lock(&here)?;
+        self.recover_under(&here)?;
+        let situation = self.situation(options.ignore_stopped)?;
+        let summary = self.fresh(plan, &situation)?;
+        let intent = Intent {
+            id: options.intent.clone(),
+            guest: guest.uuid.clone(),
+            guest_name: guest.name.clone(),
+            kind: IntentKind::Apply { plan: Box::new(plan.clone()) },
+            restart: options.restart,
+            base_revision: situation.state.revision,
+            status: IntentStatus::Pending,
+            created_unix_sec: self.clock.now_unix_sec(),
+        };
+        self.write_intent(&situation, &intent, &plan.claims)?;
+        let outcome = self.reconcile(&here, &summary, &intent);
+        drop(lock);
+        outcome
+    }
+
+    /// The guest, if everything the plan was made from still holds.
+    fn fresh(&self, plan: &Plan, situation: &Situation) -> Result<GuestSummary, EngineError> {
+        let stale = |why| Err(EngineError::Stale(why));
+        let Some(guest) = &plan.guest else { return Err(EngineError::PlanWithoutGuest) };
+        if topology_digest(&situation.host.topology) != plan.host.topology_digest {
+            return stale(Staleness::Topology);
+        }
+        let Some(known) = situation.guest(&guest.uuid) else {
+            return stale(Staleness::GuestGone { guest: guest.name.clone() });
+        };
+        let xml = self.hypervisor.inactive_xml(&guest.uuid)?;
+        if self.guest_digest(&xml)? != guest.digest {
+            return stale(Staleness::GuestChanged { guest: guest.name.clone() });
+        }
+        let held = self.held_pages(&guest.uuid)?;
+        let (host, state) = (&situation.host, &situation.state);
+        let broken = broken(plan, &guest.uuid, host, &situation.view.ledger, state, &held);
+        if !broken.is_empty() {
+            return stale(Staleness::Predicates(broken));
+        }
+        Ok(known.summary.clone())
+    }
+
+    /// One transaction: the intent, the new claims, and the end of claims that no longer count.
+    pub(crate) fn write_intent(
+        &self,
+        situation: &Situation,
+        intent: &Intent,
+        claims: &[Claim],
+    ) -> Result<(), EngineError> {
+        let undefined = &situation.view.undefined;
+        let mut released: Vec<GuestUuid> = Vec::new();
+        self.update_state(&situation.host_id, |state| {
+            released.clone_from(undefined);
+            for uuid in undefined {
+                state.ledger = state.ledger.without_guest(uuid);
+                state.guests.remove(uuid);
+            }
+            let others = state.ledger.without_guest(&intent.guest);
+            released.extend(release_ignored(&others, situation, claims));
+            state.ledger = others;
+            state.ledger.claims.retain(|c| !released.iter().any(|uuid| c.owner.is_guest(uuid)));
+            refuse_taken(state, claims)?;
+            state.ledger.claims.extend(claims.iter().cloned());
+            state.intents.retain(|old| {
+                old.status == IntentStatus::Pending || old.guest != intent.guest
+            });
+            state.intents.push(intent.clone());
+            Ok(())
+        })?;
+        for guest in released {
+            self.emit(Event::ClaimsReleased { guest });
+        }
+        let (guest, id) = (intent.guest_name.clone(), intent.id.to_string());
+        self.emit(Event::Claimed { guest, intent: id });
+        self.probe(CrashPoint::Claimed);
+        Ok(())
+    }
+}
+
+/// Owners of stored claims that stand in the way and that the view did not count (they are off).
+fn release_ignored(others: &Ledger, situation: &Situation, claims: &[Claim]) -> Vec<GuestUuid> {
+    let counted = |uuid: &GuestUuid| situation.view.ledger.of_guest(uuid).next().is_some();
+    let mut released = Vec::new();
+    for claim in claims {
+        for conflict in others.conflicts(&claim.owner, &claim.cpus, claim.mode) {
+            if let Owner::Guest { uuid, .. } = conflict.held_by
+                && !counted(&uuid)
+                && !released.contains(&uuid)
+            {
+                released.push(uuid);
+            }
+        }
+    }
+    released
+}
+
+/// The last word on "no exclusive CPU is given twice": in the very transaction that gives it.
+fn refuse_taken(state: &HostState, claims: &[Claim]) -> Result<(), EngineError> {
+    let taken = claims.iter().any(|claim| {
+        !state.ledger.conflicts(&claim.owner, &claim.cpus, claim.mode).is_empty()
+    });
+    if taken {
+        let needs = claims.iter().map(|claim| numawise_model::Predicate::CpusUnclaimed {
+            cpus: claim.cpus.clone(),
+            mode: claim.mode,
+        });
+        return Err(EngineError::Stale(Staleness::Predicates(needs.collect())));
+    }
+    Ok(())
+}

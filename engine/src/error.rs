@@ -1,0 +1,51 @@
+//! What can go wrong in the loop, one variant per thing a user would do something different about.
+
+use crate::ports::{PortError, UndoConflict};
+use numawise_model::{Finding, Predicate, Refusal};
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// A constraint binds; nothing was written.
+    #[error("the request is refused")]
+    Refused(Vec<Refusal>),
+    /// The plan was made from a state that has changed, or another claim was first.
+    #[error("the plan is stale: {0}")]
+    Stale(Staleness),
+    /// Elements that numawise wrote say something else today.
+    #[error("elements that numawise wrote were changed since")]
+    UndoConflicts(Vec<UndoConflict>),
+    #[error("no numawise plan is in force for guest '{guest}'")]
+    NothingApplied { guest: String },
+    /// The plan is for a size, not for a guest.
+    #[error("this plan names no guest, so there is nothing to apply it to")]
+    PlanWithoutGuest,
+    /// The judge found what the planner should not have given: a defect, and nothing was written.
+    #[error("the plan breaks numawise's own rules")]
+    Judged(Vec<Finding>),
+    /// The old state is back.
+    #[error("{because}; the old state was put back")]
+    RolledBack { because: String, cancelled: bool },
+    /// Not even that worked.
+    #[error("{because}; putting the old state back failed too: {again}")]
+    Stuck { because: String, again: String },
+}
+
+/// In which way the world is no longer the plan's.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Staleness {
+    #[error("it was made for host {planned}, this is host {here}")]
+    OtherHost { planned: String, here: String },
+    #[error("the host's topology has changed since")]
+    Topology,
+    #[error("the definition of guest '{guest}' has changed since")]
+    GuestChanged { guest: String },
+    #[error("guest '{guest}' is gone, or another one has its name")]
+    GuestGone { guest: String },
+    #[error("it needs what is no longer so")]
+    Predicates(Vec<Predicate>),
+    #[error("the frozen topology of the guest has changed since")]
+    Frozen,
+}

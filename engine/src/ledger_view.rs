@@ -1,0 +1,160 @@
+//! Who has what, as it is now: numawise's own claims, and the pins of guests that others placed.
+//!
+//! Pins of others are read afresh each time. A pin on one pCPU counts as exclusive, a wider one as
+//! shared. A running guest whose definition is newer than itself still runs on its old pCPUs, so
+//! its live pins count beside its claims until it is restarted. A guest without pins claims nothing
+//! here and gets a finding: it may run anywhere.
+
+use crate::intent::HostState;
+use crate::ports::{DomainEditor, GuestSummary, Hypervisor, PortError};
+use numawise_model::{
+    Claim, ClaimId, CpuSet, Finding, FindingKind, GuestConfig, GuestUuid, Ledger, Mode, Owner,
+    PageCounts, PageSize, Purpose, Severity, Source, Subject,
+};
+use std::collections::BTreeMap;
+
+/// One guest with the XML it has now.
+pub struct KnownGuest {
+    pub summary: GuestSummary,
+    pub inactive: GuestConfig,
+    pub live: Option<GuestConfig>,
+}
+
+/// What is given away, and what is odd about it.
+#[derive(Default)]
+pub struct LedgerView {
+    pub ledger: Ledger,
+    pub findings: Vec<Finding>,
+    /// Guests with stored claims that no longer exist.
+    pub undefined: Vec<GuestUuid>,
+}
+
+pub fn known_guests(
+    hypervisor: &dyn Hypervisor,
+    editor: &dyn DomainEditor,
+) -> Result<Vec<KnownGuest>, PortError> {
+    let mut known = Vec::new();
+    for summary in hypervisor.guests()? {
+        let inactive = editor.read(&hypervisor.inactive_xml(&summary.uuid)?)?;
+        let live = match hypervisor.live_xml(&summary.uuid)? {
+            Some(xml) => Some(editor.read(&xml)?),
+            None => None,
+        };
+        known.push(KnownGuest { summary, inactive, live });
+    }
+    Ok(known)
+}
+
+/// With `ignore_stopped`, guests that are off hold nothing.
+pub fn view(state: &HostState, guests: &[KnownGuest], ignore_stopped: bool) -> LedgerView {
+    let mut view = LedgerView::default();
+    for claim in &state.ledger.claims {
+        match claim_guest(claim).map(|uuid| find(guests, uuid)) {
+            Some(None) => {
+                let uuid = claim_guest(claim).cloned();
+                view.undefined.extend(uuid.filter(|u| !view.undefined.contains(u)));
+            }
+            Some(Some(guest)) if ignore_stopped && !guest.summary.running => {}
+            _ => view.ledger.claims.push(claim.clone()),
+        }
+    }
+    for guest in guests {
+        observe(&mut view, guest, ignore_stopped);
+    }
+    view
+}
+
+fn claim_guest(claim: &Claim) -> Option<&GuestUuid> {
+    match &claim.owner {
+        Owner::Guest { uuid, .. } => Some(uuid),
+        _ => None,
+    }
+}
+
+fn find<'g>(guests: &'g [KnownGuest], uuid: &GuestUuid) -> Option<&'g KnownGuest> {
+    guests.iter().find(|g| &g.summary.uuid == uuid)
+}
+
+fn observe(view: &mut LedgerView, guest: &KnownGuest, ignore_stopped: bool) {
+    let uuid = &guest.summary.uuid;
+    let mut claimed = CpuSet::new();
+    let mut has_claims = false;
+    for claim in view.ledger.of_guest(uuid) {
+        has_claims = true;
+        claimed.extend(&claim.cpus);
+    }
+    let config = match &guest.live {
+        Some(live) => live,
+        None if has_claims || ignore_stopped => return,
+        None => &guest.inactive,
+    };
+    let pinned = config.default_cpuset.is_some() || !config.vcpu_pins.is_empty();
+    if !pinned && !has_claims {
+        view.findings.push(unpinned(guest));
+    }
+    let (exclusive, shared) = pinned_cpus(config);
+    let owner = Owner::Guest { uuid: uuid.clone(), name: guest.summary.name.clone() };
+    let pages = if has_claims { PageCounts::new() } else { bound_pages(config) };
+    for (mode, cpus, pages) in
+        [(Mode::Exclusive, exclusive, pages), (Mode::Shared, shared, PageCounts::new())]
+    {
+        let cpus = cpus.difference(&claimed);
+        if !cpus.is_empty() || !pages.is_empty() {
+            view.ledger.claims.push(Claim {
+                id: ClaimId(format!("observed-{uuid}-{}", if pages.is_empty() { "s" } else { "m" })),
+                owner: owner.clone(),
+                cpus,
+                mode,
+                purpose: Purpose::Vcpus,
+                pages,
+                source: Source::Observed,
+            });
+        }
+    }
+}
+
+fn unpinned(guest: &KnownGuest) -> Finding {
+    let name = guest.summary.name.clone();
+    Finding {
+        severity: Severity::Warning,
+        subject: Subject::Guest { uuid: Some(guest.summary.uuid.clone()), name: name.clone() },
+        kind: FindingKind::UnpinnedGuest { name },
+    }
+}
+
+/// pCPUs pinned one by one, and the rest that pins name.
+fn pinned_cpus(config: &GuestConfig) -> (CpuSet, CpuSet) {
+    let mut exclusive = CpuSet::new();
+    let mut shared = CpuSet::new();
+    for cpus in config.vcpu_pins.values().chain(&config.default_cpuset) {
+        if cpus.len() == 1 {
+            exclusive.extend(cpus);
+        } else {
+            shared.extend(cpus);
+        }
+    }
+    let shared = shared.difference(&exclusive);
+    (exclusive, shared)
+}
+
+/// Memory that a guest of others has bound to one node each; memory that floats is not promised to
+/// any node, and shows in what is free while the guest runs.
+fn bound_pages(config: &GuestConfig) -> PageCounts {
+    let size = config
+        .hugepages
+        .as_ref()
+        .map_or(Some(PageSize::BASE_4K), |pages| pages.first().map(|p| p.size));
+    let Some(size) = size else { return PageCounts::new() };
+    let mut pages = PageCounts::new();
+    for cell in &config.cells {
+        let bound = config.numatune.as_ref().and_then(|n| n.memnodes.get(&cell.id));
+        if let Some((_, nodes)) = bound
+            && nodes.len() == 1
+            && let Some(node) = nodes.first()
+        {
+            let sizes: &mut BTreeMap<_, _> = pages.entry(node).or_default();
+            *sizes.entry(size).or_insert(0) += cell.memory_bytes / size.bytes();
+        }
+    }
+    pages
+}

@@ -1,0 +1,156 @@
+//! The engine's surroundings: the ports it works through, and what every operation begins with.
+
+use crate::error::EngineError;
+use crate::intent::{GuestRecord, HostState};
+use crate::ledger_view::{KnownGuest, LedgerView, known_guests, view};
+use crate::ports::{
+    Cancel, Clock, CommitOutcome, DomainEditor, GuestSummary, HostLock, Hypervisor, PortError,
+    Store,
+};
+use numawise_documents::text_digest;
+use numawise_model::{Event, GuestConfig, GuestUuid, Host, HostId, PageCounts};
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// Places where a test may kill the process: after each change, and after each journal entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrashPoint {
+    Claimed,
+    BackupJournaled,
+    DefineDone,
+    DefinedJournaled,
+    ShutDownDone,
+    ShutDownJournaled,
+    StartDone,
+    StartedJournaled,
+    VerifiedJournaled,
+    StatusCommitted,
+    FinishedJournaled,
+}
+
+impl CrashPoint {
+    pub const ALL: [(&'static str, Self); 11] = [
+        ("claimed", Self::Claimed),
+        ("backup-journaled", Self::BackupJournaled),
+        ("define-done", Self::DefineDone),
+        ("defined-journaled", Self::DefinedJournaled),
+        ("shut-down-done", Self::ShutDownDone),
+        ("shut-down-journaled", Self::ShutDownJournaled),
+        ("start-done", Self::StartDone),
+        ("started-journaled", Self::StartedJournaled),
+        ("verified-journaled", Self::VerifiedJournaled),
+        ("status-committed", Self::StatusCommitted),
+        ("finished-journaled", Self::FinishedJournaled),
+    ];
+}
+
+/// The loop over one host. Every port is borrowed: two hosts can live in one process.
+pub struct Engine<'a> {
+    pub hypervisor: &'a dyn Hypervisor,
+    pub store: &'a dyn Store,
+    pub editor: &'a dyn DomainEditor,
+    pub clock: &'a dyn Clock,
+    pub cancel: &'a Cancel,
+    pub shutdown_timeout: Duration,
+    /// Where events go.
+    pub emit: RefCell<Box<dyn FnMut(Event) + 'a>>,
+    /// Called at every [`CrashPoint`]; does nothing outside tests.
+    pub probe: Box<dyn Fn(CrashPoint) + 'a>,
+}
+
+/// All that is known when an operation begins.
+pub struct Situation {
+    pub host_id: HostId,
+    pub host: Host,
+    pub state: HostState,
+    pub guests: Vec<KnownGuest>,
+    pub view: LedgerView,
+}
+
+impl Situation {
+    pub fn guest(&self, uuid: &GuestUuid) -> Option<&KnownGuest> {
+        self.guests.iter().find(|g| &g.summary.uuid == uuid)
+    }
+
+    pub fn record(&self, uuid: &GuestUuid) -> Option<&GuestRecord> {
+        self.state.guests.get(uuid)
+    }
+}
+
+impl Engine<'_> {
+    pub(crate) fn emit(&self, event: Event) {
+        (self.emit.borrow_mut())(event);
+    }
+
+    pub(crate) fn probe(&self, point: CrashPoint) {
+        (self.probe)(point);
+    }
+
+    /// Reads host, store and guests; no lock is taken.
+    pub fn situation(&self, ignore_stopped: bool) -> Result<Situation, EngineError> {
+        let host_id = self.hypervisor.host_id()?;
+        let host = self.hypervisor.host()?;
+        let state = self.store.load(&host_id)?;
+        let guests = known_guests(self.hypervisor, self.editor)?;
+        let view = view(&state, &guests, ignore_stopped);
+        Ok(Situation { host_id, host, state, guests, view })
+    }
+
+    /// Memory the guest gives back when it stops.
+    pub(crate) fn held_pages(&self, guest: &GuestUuid) -> Result<PageCounts, EngineError> {
+        let facts = self.hypervisor.observe(guest)?;
+        Ok(facts.map(|facts| facts.pages).unwrap_or_else(PageCounts::new))
+    }
+
+    pub(crate) fn guest_digest(&self, xml: &str) -> Result<String, EngineError> {
+        Ok(text_digest(&self.editor.stable_part(xml)?))
+    }
+
+    pub(crate) fn read_guest(&self, guest: &GuestSummary) -> Result<(String, GuestConfig), EngineError> {
+        let xml = self.hypervisor.inactive_xml(&guest.uuid)?;
+        let config = self.editor.read(&xml)?;
+        Ok((xml, config))
+    }
+
+    pub(crate) fn lock(&self, host: &HostId) -> Result<Box<dyn HostLock>, EngineError> {
+        let mut on_wait = || self.emit(Event::WaitingForHostLock);
+        Ok(self.store.lock_host(host, &mut on_wait, self.cancel)?)
+    }
+
+    /// The lock if nobody has it, without waiting.
+    pub(crate) fn try_lock(&self, host: &HostId) -> Result<Option<Box<dyn HostLock>>, EngineError> {
+        let at_once = Cancel::default();
+        let flag = at_once.flag();
+        let mut give_up = || flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        match self.store.lock_host(host, &mut give_up, &at_once) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(PortError::Cancelled) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads, changes and writes the host's document until nobody comes in between. `change` sees
+    /// the newest state each time and may give up with an error.
+    pub(crate) fn update_state<T>(
+        &self,
+        host: &HostId,
+        mut change: impl FnMut(&mut HostState) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let mut attempt = 0;
+        loop {
+            let mut state = self.store.load(host)?;
+            let expected = state.revision;
+            let result = change(&mut state)?;
+            match self.store.commit(host, expected, &state)? {
+                CommitOutcome::Committed { .. } => return Ok(result),
+                CommitOutcome::Conflict { .. } if self.cancel.is_set() => {
+                    return Err(PortError::Cancelled.into());
+                }
+                CommitOutcome::Conflict { .. } => {
+                    attempt += 1;
+                    self.emit(Event::ClaimRaced { attempt });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! From a guest and a wish to a plan that has been judged: gathers what the planner needs, and
+//! never lets a plan out that the judge finds broken.
+
+use crate::error::EngineError;
+use crate::loop_parts::{Engine, Situation};
+use crate::ports::{GuestSummary, find_guest};
+use numawise_audit::judge_plan;
+use numawise_documents::{frozen_digest, parse_frozen, topology_digest};
+use numawise_model::{
+    ClaimId, CpuPools, FrozenTopology, GuestConfig, GuestRef, Host, HostId, HostRef, Ledger, Plan,
+    PlanId, Request, Severity,
+};
+use numawise_planner::{Inputs, Stamp};
+
+/// Names that the caller makes up: the engine draws no random numbers.
+#[derive(Clone, Debug)]
+pub struct FreshIds {
+    pub plan: PlanId,
+    pub claims: [ClaimId; 2],
+}
+
+/// A plan and the XML it changes.
+pub struct PlannedGuest {
+    pub guest: GuestSummary,
+    pub plan: Plan,
+    pub before_xml: String,
+    pub after_xml: String,
+}
+
+impl Engine<'_> {
+    /// Plans for a guest of this hypervisor. `request` is made from what its XML says.
+    pub fn plan_guest(
+        &self,
+        wanted: &str,
+        pools: &CpuPools,
+        ids: FreshIds,
+        ignore_stopped: bool,
+        request: impl FnOnce(&GuestConfig, &Situation) -> Result<Request, EngineError>,
+    ) -> Result<PlannedGuest, EngineError> {
+        let guest = find_guest(self.hypervisor, wanted)?;
+        let situation = self.situation(ignore_stopped)?;
+        let (before_xml, config) = self.read_guest(&guest)?;
+        let request = request(&config, &situation)?;
+        let frozen = frozen_of(&situation, &guest, &config);
+        let held = self.held_pages(&guest.uuid)?;
+        let inputs = Inputs {
+            host: &situation.host,
+            ledger: &situation.view.ledger,
+            pools,
+            guest: Some(&config),
+            frozen: frozen.as_ref(),
+            held: &held,
+            stamp: Stamp {
+                plan: ids.plan,
+                claims: ids.claims,
+                host: host_ref(&situation.host_id, &situation.host),
+                guest: Some(GuestRef {
+                    name: guest.name.clone(),
+                    uuid: guest.uuid.clone(),
+                    digest: self.guest_digest(&before_xml)?,
+                }),
+                frozen_digest: stored_frozen(&situation, &guest).map(frozen_digest),
+            },
+        };
+        let mut plan = judged(&inputs, &request)?;
+        if plan.vnuma.is_none() && frozen.is_none() {
+            plan.cpu_before = match situation.record(&guest.uuid) {
+                Some(record) if !config.cells.is_empty() => self.cpu_before_applied(record)?,
+                _ => config.cpu_topology,
+            };
+        }
+        let after_xml = self.planned_xml(&plan, &before_xml)?;
+        Ok(PlannedGuest { guest, plan, before_xml, after_xml })
+    }
+}
+
+/// Plans for a size on a host, without any guest or store.
+pub fn plan_size(
+    host_id: &HostId,
+    host: &Host,
+    pools: &CpuPools,
+    guest: Option<&GuestConfig>,
+    ids: FreshIds,
+    request: &Request,
+) -> Result<Plan, EngineError> {
+    let ledger = Ledger::default();
+    let inputs = Inputs {
+        host,
+        ledger: &ledger,
+        pools,
+        guest,
+        frozen: None,
+        held: &numawise_model::PageCounts::new(),
+        stamp: Stamp {
+            plan: ids.plan,
+            claims: ids.claims,
+            host: host_ref(host_id, host),
+            guest: None,
+            frozen_digest: None,
+        },
+    };
+    let mut plan = judged(&inputs, request)?;
+    if plan.vnuma.is_none() {
+        plan.cpu_before = guest.and_then(|guest| guest.cpu_topology);
+    }
+    Ok(plan)
+}
+
+fn host_ref(id: &HostId, host: &Host) -> HostRef {
+    HostRef { id: id.clone(), topology_digest: topology_digest(&host.topology) }
+}
+
+fn judged(inputs: &Inputs<'_>, request: &Request) -> Result<Plan, EngineError> {
+    let mut plan = numawise_planner::plan(inputs, request).map_err(EngineError::Refused)?;
+    let uuid = plan.guest.as_ref().map(|guest| guest.uuid.clone());
+    let others = match &uuid {
+        Some(uuid) => inputs.ledger.without_guest(uuid),
+        None => inputs.ledger.clone(),
+    };
+    let judged =
+        judge_plan(inputs.host, &others, inputs.pools, inputs.guest, inputs.frozen, &plan);
+    let (broken, remarks): (Vec<_>, Vec<_>) =
+        judged.into_iter().partition(|finding| finding.severity == Severity::Error);
+    if !broken.is_empty() {
+        return Err(EngineError::Judged(broken));
+    }
+    for remark in remarks {
+        if !plan.findings.iter().any(|known| known.kind == remark.kind) {
+            plan.findings.push(remark);
+        }
+    }
+    Ok(plan)
+}
+
+fn stored_frozen<'s>(
+    situation: &'s Situation,
+    guest: &GuestSummary,
+) -> Option<&'s FrozenTopology> {
+    situation.record(&guest.uuid).and_then(|record| record.frozen.as_ref())
+}
+
+/// The store's word; for a guest that this store never had, the note in its metadata (it came from
+/// another host, where it was frozen).
+fn frozen_of(
+    situation: &Situation,
+    guest: &GuestSummary,
+    config: &GuestConfig,
+) -> Option<FrozenTopology> {
+    if let Some(record) = situation.record(&guest.uuid) {
+        return record.frozen.clone();
+    }
+    config.frozen_note.as_deref().and_then(|note| parse_frozen(note).ok())
+}

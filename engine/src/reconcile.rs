@@ -1,0 +1,319 @@
+//! Carrying an intent out, step by step, and taking it back.
+//!
+//! Each step is journaled before the next one begins, and the whole old XML is in the journal
+//! before anything is changed. Where a process died, `recover` looks at the world and at the
+//! journal and goes on from there with the same functions.
+
+use crate::error::{EngineError, Staleness};
+use crate::intent::{
+    AppliedPlan, GuestRecord, HostState, Intent, IntentKind, IntentStatus, Step,
+};
+use crate::loop_parts::{CrashPoint, Engine};
+use crate::ports::{GuestSummary, PortError};
+use numawise_documents::frozen_to_json;
+use numawise_model::{Event, Finding, FrozenTopology, HostId, Plan};
+
+/// How a plan ended up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub guest: GuestSummary,
+    /// The running guest is older than its definition.
+    pub pending_restart: bool,
+    /// What verify saw.
+    pub findings: Vec<Finding>,
+}
+
+/// What the journal holds of the state before.
+pub(crate) struct Backup {
+    pub before_xml: String,
+    pub after_xml: String,
+    pub was_running: bool,
+}
+
+/// How many plans back an undo can go.
+const UNDO_DEPTH: usize = 8;
+
+impl Engine<'_> {
+    /// Runs an intent that has just been written, to its end or back to the old state.
+    pub(crate) fn reconcile(
+        &self,
+        host: &HostId,
+        guest: &GuestSummary,
+        intent: &Intent,
+    ) -> Result<Outcome, EngineError> {
+        let backup = match self.back_up(guest, intent) {
+            Ok(backup) => backup,
+            Err(error) => {
+                self.release(host, intent, &error.to_string())?;
+                return Err(error);
+            }
+        };
+        self.carry_out(host, guest, intent, &backup)
+            .or_else(|error| self.roll_back(host, guest, intent, &backup, error))
+    }
+
+    fn back_up(&self, guest: &GuestSummary, intent: &Intent) -> Result<Backup, EngineError> {
+        let before_xml = self.hypervisor.inactive_xml(&guest.uuid)?;
+        let after_xml = match &intent.kind {
+            IntentKind::Apply { plan } => {
+                self.unchanged(plan, guest, &before_xml)?;
+                self.planned_xml(plan, &before_xml)?
+            }
+            IntentKind::Undo { applied } => self.undone_xml(guest, applied, &before_xml)?,
+        };
+        let was_running = self.hypervisor.live_xml(&guest.uuid)?.is_some();
+        let step = Step::Backup {
+            before_xml: before_xml.clone(),
+            after_xml: after_xml.clone(),
+            was_running,
+        };
+        self.store.append_step(&intent.id, &step)?;
+        self.probe(CrashPoint::BackupJournaled);
+        Ok(Backup { before_xml, after_xml, was_running })
+    }
+
+    /// The XML as the plan wants it, with the note that the topology is numawise's.
+    pub fn planned_xml(&self, plan: &Plan, before_xml: &str) -> Result<String, EngineError> {
+        let note = plan.vnuma.as_ref().map(|topology| {
+            let (cells, cpu) = (topology.cells(), topology.cpu);
+            frozen_to_json(&FrozenTopology { cells, cpu, cpu_before: None })
+        });
+        Ok(self.editor.apply(before_xml, &plan.edit(), note.as_deref())?)
+    }
+
+    fn unchanged(&self, plan: &Plan, guest: &GuestSummary, xml: &str) -> Result<(), EngineError> {
+        let digest = self.guest_digest(xml)?;
+        if plan.guest.as_ref().is_some_and(|planned| planned.digest == digest) {
+            return Ok(());
+        }
+        Err(EngineError::Stale(Staleness::GuestChanged { guest: guest.name.clone() }))
+    }
+
+    /// Everything after the backup. Safe to run again from the top: a step whose effect is there
+    /// already is not repeated.
+    pub(crate) fn carry_out(
+        &self,
+        host: &HostId,
+        guest: &GuestSummary,
+        intent: &Intent,
+        backup: &Backup,
+    ) -> Result<Outcome, EngineError> {
+        self.define_new(guest, intent, backup)?;
+        if intent.restart && backup.was_running {
+            self.restart(guest, intent)?;
+        }
+        let record = self.finished_record(host, guest, intent)?;
+        let findings = self.verify_record(guest, &record)?;
+        let seen = u32::try_from(findings.len()).map_or(u32::MAX, |n| n);
+        self.store.append_step(&intent.id, &Step::Verified { findings: seen })?;
+        self.probe(CrashPoint::VerifiedJournaled);
+        self.finish(host, guest, intent, record)?;
+        let name = guest.name.clone();
+        self.emit(Event::Verified { guest: name, findings: findings.clone() });
+        let pending_restart = self.is_older_than_definition(guest, backup)?;
+        if pending_restart {
+            self.emit(Event::TakesEffectAtNextBoot { guest: guest.name.clone() });
+        }
+        Ok(Outcome { guest: guest.clone(), pending_restart, findings })
+    }
+
+    fn define_new(
+        &self,
+        guest: &GuestSummary,
+        intent: &Intent,
+        backup: &Backup,
+    ) -> Result<(), EngineError> {
+        self.stop_if_cancelled()?;
+        let name = guest.name.clone();
+        if self.hypervisor.inactive_xml(&guest.uuid)? == backup.after_xml {
+            self.emit(Event::NothingToDefine { guest: name });
+        } else {
+            self.hypervisor.define(&backup.after_xml)?;
+            self.emit(Event::Defined { guest: name });
+        }
+        self.probe(CrashPoint::DefineDone);
+        self.store.append_step(&intent.id, &Step::Defined)?;
+        self.probe(CrashPoint::DefinedJournaled);
+        Ok(())
+    }
+
+    /// A full stop and start. When the guest is down already (a died process stopped it), only the
+    /// start is left to do.
+    fn restart(&self, guest: &GuestSummary, intent: &Intent) -> Result<(), EngineError> {
+        let started = self.store.steps(&intent.id)?.contains(&Step::Started);
+        if started {
+            return Ok(());
+        }
+        if self.hypervisor.live_xml(&guest.uuid)?.is_some() {
+            self.stop_if_cancelled()?;
+            self.emit(Event::ShuttingDown { guest: guest.name.clone() });
+            self.hypervisor.shutdown(&guest.uuid, self.shutdown_timeout, self.cancel)?;
+            self.probe(CrashPoint::ShutDownDone);
+            self.store.append_step(&intent.id, &Step::ShutDown)?;
+            self.probe(CrashPoint::ShutDownJournaled);
+        }
+        self.emit(Event::Starting { guest: guest.name.clone() });
+        self.hypervisor.start(&guest.uuid)?;
+        self.emit(Event::Running { guest: guest.name.clone() });
+        self.probe(CrashPoint::StartDone);
+        self.store.append_step(&intent.id, &Step::Started)?;
+        self.probe(CrashPoint::StartedJournaled);
+        Ok(())
+    }
+
+    fn stop_if_cancelled(&self) -> Result<(), EngineError> {
+        if self.cancel.is_set() { Err(PortError::Cancelled.into()) } else { Ok(()) }
+    }
+
+    fn is_older_than_definition(
+        &self,
+        guest: &GuestSummary,
+        backup: &Backup,
+    ) -> Result<bool, EngineError> {
+        let Some(live) = self.hypervisor.live_xml(&guest.uuid)? else { return Ok(false) };
+        Ok(self.guest_digest(&live)? != self.guest_digest(&backup.after_xml)?)
+    }
+
+    /// The guest's record as it will be when the intent has ended well.
+    fn finished_record(
+        &self,
+        host: &HostId,
+        guest: &GuestSummary,
+        intent: &Intent,
+    ) -> Result<GuestRecord, EngineError> {
+        let state = self.store.load(host)?;
+        let old = state.guests.get(&guest.uuid).cloned();
+        let mut record = old.unwrap_or_else(GuestRecord::default);
+        record.name.clone_from(&guest.name);
+        record.applied = match &intent.kind {
+            IntentKind::Apply { plan } => Some(AppliedPlan {
+                intent: intent.id.clone(),
+                plan: plan.clone(),
+                previous: record.applied.take().map(|old| Box::new(trim(old, UNDO_DEPTH - 1))),
+            }),
+            IntentKind::Undo { .. } => {
+                record.applied.take().and_then(|applied| applied.previous).map(|boxed| *boxed)
+            }
+        };
+        self.freeze(guest, &mut record)?;
+        Ok(record)
+    }
+
+    /// Freezes the topology once the guest is seen running with it.
+    pub(crate) fn freeze(
+        &self,
+        guest: &GuestSummary,
+        record: &mut GuestRecord,
+    ) -> Result<bool, EngineError> {
+        let given = record.applied.as_ref().and_then(|applied| applied.plan.vnuma.as_ref());
+        let Some(topology) = given else { return Ok(false) };
+        if record.frozen.as_ref().is_some_and(|frozen| frozen.same_for_guest(topology)) {
+            return Ok(false);
+        }
+        let Some(live) = self.hypervisor.live_xml(&guest.uuid)? else { return Ok(false) };
+        if self.editor.read(&live)?.cells != topology.cells() {
+            return Ok(false);
+        }
+        let cpu_before = match &record.frozen {
+            Some(frozen) => frozen.cpu_before,
+            None => self.cpu_before_applied(record)?,
+        };
+        let (cells, cpu) = (topology.cells(), topology.cpu);
+        record.frozen = Some(FrozenTopology { cells, cpu, cpu_before });
+        self.emit(Event::TopologyFrozen { guest: guest.name.clone() });
+        Ok(true)
+    }
+
+    fn finish(
+        &self,
+        host: &HostId,
+        guest: &GuestSummary,
+        intent: &Intent,
+        record: GuestRecord,
+    ) -> Result<(), EngineError> {
+        self.update_state(host, |state| {
+            state.guests.insert(guest.uuid.clone(), record.clone());
+            set_status(state, intent, IntentStatus::Done);
+            Ok(())
+        })?;
+        self.probe(CrashPoint::StatusCommitted);
+        self.store.append_step(&intent.id, &Step::Finished)?;
+        self.probe(CrashPoint::FinishedJournaled);
+        Ok(())
+    }
+
+    /// Puts the old definition back, starts the guest again if it ran, and gives the claims back.
+    /// The error says why, and that the old state is there.
+    pub(crate) fn roll_back(
+        &self,
+        host: &HostId,
+        guest: &GuestSummary,
+        intent: &Intent,
+        backup: &Backup,
+        error: EngineError,
+    ) -> Result<Outcome, EngineError> {
+        let because = error.to_string();
+        let cancelled = matches!(error, EngineError::Port(PortError::Cancelled));
+        self.emit(Event::RollingBack { guest: guest.name.clone(), because: because.clone() });
+        match self.put_back(host, guest, intent, backup, &because) {
+            Ok(()) => Err(EngineError::RolledBack { because, cancelled }),
+            Err(again) => Err(EngineError::Stuck { because, again: again.to_string() }),
+        }
+    }
+
+    pub(crate) fn put_back(
+        &self,
+        host: &HostId,
+        guest: &GuestSummary,
+        intent: &Intent,
+        backup: &Backup,
+        because: &str,
+    ) -> Result<(), EngineError> {
+        self.store.append_step(&intent.id, &Step::RollBack { because: because.to_owned() })?;
+        if self.hypervisor.inactive_xml(&guest.uuid)? != backup.before_xml {
+            self.hypervisor.define(&backup.before_xml)?;
+        }
+        if backup.was_running && self.hypervisor.live_xml(&guest.uuid)?.is_none() {
+            self.hypervisor.start(&guest.uuid)?;
+        }
+        self.release(host, intent, because)?;
+        self.store.append_step(&intent.id, &Step::RolledBack)?;
+        self.emit(Event::RolledBack { guest: guest.name.clone() });
+        Ok(())
+    }
+
+    /// The claims that the guest had before the intent come back; nobody can have taken the pCPUs
+    /// meanwhile, since claims are made under the host lock, after recovery.
+    pub(crate) fn release(
+        &self,
+        host: &HostId,
+        intent: &Intent,
+        because: &str,
+    ) -> Result<(), EngineError> {
+        self.update_state(host, |state| {
+            state.ledger = state.ledger.without_guest(&intent.guest);
+            let applied = state.guests.get(&intent.guest).and_then(|r| r.applied.as_ref());
+            if let Some(applied) = applied {
+                state.ledger.claims.extend(applied.plan.claims.iter().cloned());
+            }
+            let because = because.to_owned();
+            set_status(state, intent, IntentStatus::RolledBack { because });
+            Ok(())
+        })
+    }
+}
+
+fn set_status(state: &mut HostState, intent: &Intent, status: IntentStatus) {
+    for kept in state.intents.iter_mut().filter(|kept| kept.id == intent.id) {
+        kept.status = status.clone();
+    }
+}
+
+/// Cuts the chain of earlier plans: each has a whole plan in it.
+fn trim(mut applied: AppliedPlan, depth: usize) -> AppliedPlan {
+    applied.previous = match applied.previous {
+        Some(previous) if depth > 0 => Some(Box::new(trim(*previous, depth - 1))),
+        _ => None,
+    };
+    applied
+}

@@ -1,0 +1,110 @@
+//! After a crash: every unfinished intent is brought to an end, in whichever direction is near.
+//!
+//! Forward, when the new state is there already, or when the guest is down on our account (it must
+//! not stay down, and the new definition is what its owner wanted it to start from). Back, in all
+//! other cases: a guest that still runs as before is not interrupted by whatever command comes next.
+
+use crate::error::EngineError;
+use crate::intent::{Intent, IntentStatus, Step};
+use crate::loop_parts::Engine;
+use crate::ports::GuestSummary;
+use crate::reconcile::Backup;
+use numawise_model::{Event, HostId, event::Recovery};
+
+impl Engine<'_> {
+    /// What every command begins with. Another process that holds the host is left to it.
+    pub fn recover(&self) -> Result<(), EngineError> {
+        let host = self.hypervisor.host_id()?;
+        let state = self.store.load(&host)?;
+        if state.intents.iter().any(|intent| intent.status == IntentStatus::Pending)
+            && let Some(lock) = self.try_lock(&host)?
+        {
+            self.recover_under(&host)?;
+            drop(lock);
+        }
+        self.freeze_seen(&host)
+    }
+
+    /// The caller holds the host lock, so whoever wrote a pending intent is dead.
+    pub(crate) fn recover_under(&self, host: &HostId) -> Result<(), EngineError> {
+        let state = self.store.load(host)?;
+        for intent in state.intents.iter().filter(|i| i.status == IntentStatus::Pending) {
+            let outcome = self.recover_intent(host, intent)?;
+            let (guest, id) = (intent.guest_name.clone(), intent.id.to_string());
+            self.emit(Event::Recovered { guest, intent: id, outcome });
+        }
+        Ok(())
+    }
+
+    fn recover_intent(&self, host: &HostId, intent: &Intent) -> Result<Recovery, EngineError> {
+        const DIED: &str = "the process that carried it out was killed";
+        let steps = self.store.steps(&intent.id)?;
+        let guests = self.hypervisor.guests()?;
+        let guest = guests.into_iter().find(|guest| guest.uuid == intent.guest);
+        let (Some(guest), Some(backup)) = (guest, backup_in(&steps)) else {
+            // Nothing was changed yet, or there is no guest left to change.
+            self.release(host, intent, DIED)?;
+            return Ok(Recovery::Reverted);
+        };
+        let going_back = steps.iter().any(|step| matches!(step, Step::RollBack { .. }));
+        if !going_back && self.is_new_state_near(&guest, intent, &backup)? {
+            match self.carry_out(host, &guest, intent, &backup) {
+                Ok(_) => return Ok(Recovery::Finished),
+                Err(error) => self.put_back(host, &guest, intent, &backup, &error.to_string())?,
+            }
+        } else {
+            self.put_back(host, &guest, intent, &backup, DIED)?;
+        }
+        Ok(Recovery::Reverted)
+    }
+
+    fn is_new_state_near(
+        &self,
+        guest: &GuestSummary,
+        intent: &Intent,
+        backup: &Backup,
+    ) -> Result<bool, EngineError> {
+        let inactive = self.hypervisor.inactive_xml(&guest.uuid)?;
+        let defined = self.guest_digest(&inactive)? == self.guest_digest(&backup.after_xml)?;
+        if !defined || !intent.restart || !backup.was_running {
+            return Ok(defined);
+        }
+        let started = self.store.steps(&intent.id)?.contains(&Step::Started);
+        Ok(match self.hypervisor.live_xml(&guest.uuid)? {
+            None => true,
+            Some(live) => {
+                started || self.guest_digest(&live)? == self.guest_digest(&backup.after_xml)?
+            }
+        })
+    }
+
+    /// Guests that were started by somebody else since: their topology freezes now.
+    fn freeze_seen(&self, host: &HostId) -> Result<(), EngineError> {
+        let state = self.store.load(host)?;
+        let guests = self.hypervisor.guests()?;
+        for guest in guests.iter().filter(|guest| guest.running) {
+            let Some(record) = state.guests.get(&guest.uuid) else { continue };
+            let mut record = record.clone();
+            if self.freeze(guest, &mut record)? {
+                self.update_state(host, |state| {
+                    if let Some(kept) = state.guests.get_mut(&guest.uuid) {
+                        kept.frozen.clone_from(&record.frozen);
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn backup_in(steps: &[Step]) -> Option<Backup> {
+    steps.iter().find_map(|step| match step {
+        Step::Backup { before_xml, after_xml, was_running } => Some(Backup {
+            before_xml: before_xml.clone(),
+            after_xml: after_xml.clone(),
+            was_running: *was_running,
+        }),
+        _ => None,
+    })
+}

@@ -1,0 +1,74 @@
+//! Verify: the judge on live facts. Changes nothing.
+
+use crate::error::EngineError;
+use crate::intent::GuestRecord;
+use crate::loop_parts::Engine;
+use crate::ports::{GuestSummary, find_guest};
+use numawise_audit::judge_guest;
+use numawise_model::{Finding, GuestConfig, GuestFacts, Host, Ledger, Plan};
+
+/// A guest with all that is known of it, for pictures and verdicts.
+pub struct GuestState {
+    pub summary: GuestSummary,
+    pub host: Host,
+    pub ledger: Ledger,
+    pub stored: GuestConfig,
+    pub live: Option<GuestConfig>,
+    pub facts: Option<GuestFacts>,
+    pub plan: Option<Box<Plan>>,
+    pub findings: Vec<Finding>,
+}
+
+impl Engine<'_> {
+    /// Looks at one guest; without a plan in force there is nothing to hold it against, and no
+    /// findings.
+    pub fn look(&self, wanted: &str) -> Result<GuestState, EngineError> {
+        let summary = find_guest(self.hypervisor, wanted)?;
+        let situation = self.situation(false)?;
+        let (_, stored) = self.read_guest(&summary)?;
+        let live = self.live_config(&summary)?;
+        let facts = self.hypervisor.observe(&summary.uuid)?;
+        let plan = situation
+            .record(&summary.uuid)
+            .and_then(|record| record.applied.as_ref())
+            .map(|applied| applied.plan.clone());
+        let ledger = situation.view.ledger;
+        let findings = plan.as_ref().map_or_else(Vec::new, |plan| {
+            let (live, facts) = (live.as_ref(), facts.as_ref());
+            judge_guest(plan, &stored, live, facts, &ledger, &situation.host)
+        });
+        let host = situation.host;
+        Ok(GuestState { summary, host, ledger, stored, live, facts, plan, findings })
+    }
+
+    /// Findings of a guest against its plan in force.
+    pub fn verify(&self, wanted: &str) -> Result<GuestState, EngineError> {
+        let state = self.look(wanted)?;
+        if state.plan.is_none() {
+            return Err(EngineError::NothingApplied { guest: state.summary.name });
+        }
+        Ok(state)
+    }
+
+    pub(crate) fn verify_record(
+        &self,
+        guest: &GuestSummary,
+        record: &GuestRecord,
+    ) -> Result<Vec<Finding>, EngineError> {
+        let Some(applied) = &record.applied else { return Ok(Vec::new()) };
+        let situation = self.situation(false)?;
+        let (_, stored) = self.read_guest(guest)?;
+        let live = self.live_config(guest)?;
+        let facts = self.hypervisor.observe(&guest.uuid)?;
+        let (live, facts) = (live.as_ref(), facts.as_ref());
+        let ledger = &situation.view.ledger;
+        Ok(judge_guest(&applied.plan, &stored, live, facts, ledger, &situation.host))
+    }
+
+    fn live_config(&self, guest: &GuestSummary) -> Result<Option<GuestConfig>, EngineError> {
+        match self.hypervisor.live_xml(&guest.uuid)? {
+            Some(xml) => Ok(Some(self.editor.read(&xml)?)),
+            None => Ok(None),
+        }
+    }
+}
