@@ -1,0 +1,154 @@
+//! `numawise embedded`: the simulated host, and ways to make a guest drift on it.
+
+use crate::config::{Config, GlobalArgs};
+use crate::failure::{USAGE, coded};
+use crate::session::{Session, embedded_folder};
+use crate::{host_source, output};
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use numawise_engine::ports::{Cancel, Hypervisor, find_guest};
+use numawise_embedded::EmbeddedHypervisor;
+use numawise_model::{GuestUuid, Pcpu, Pnode, Vcpu, parse_rule};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Subcommand)]
+pub enum EmbeddedCommand {
+    /// Make the simulated host from a capture.
+    Init(InitArgs),
+    /// Define a guest from its domain XML.
+    Define {
+        /// Domain XML.
+        file: PathBuf,
+    },
+    /// Remove a guest that is off.
+    Undefine { guest: String },
+    Start { guest: String },
+    Shutdown { guest: String },
+    /// Print the definition that the next boot takes.
+    Dumpxml {
+        guest: String,
+        /// Print what the running guest was started from instead.
+        #[arg(long)]
+        live: bool,
+    },
+    /// Move a vCPU thread to other pCPUs behind everybody's back.
+    Repin {
+        guest: String,
+        #[arg(long)]
+        vcpu: u32,
+        #[arg(long, value_name = "LIST")]
+        cpus: String,
+    },
+    /// Move memory of a guest to another node behind everybody's back.
+    MigratePages {
+        guest: String,
+        #[arg(long, value_name = "NODE")]
+        from: u32,
+        #[arg(long, value_name = "NODE")]
+        to: u32,
+        /// How many pages; all of them if left out.
+        #[arg(long)]
+        pages: Option<u64>,
+    },
+}
+
+#[derive(Args)]
+pub struct InitArgs {
+    #[arg(long, value_name = "H", help = host_source::HELP)]
+    host: String,
+    /// The id its ledger goes by [default: made from the capture].
+    #[arg(long)]
+    id: Option<String>,
+}
+
+pub fn run(global: &GlobalArgs, command: &EmbeddedCommand) -> Result<ExitCode> {
+    match command {
+        EmbeddedCommand::Init(args) => init(global, args),
+        EmbeddedCommand::Dumpxml { guest, live } => {
+            let session = Session::open(global)?;
+            let guest = find_guest(&session.hypervisor, guest)?.uuid;
+            dump(&session.hypervisor, &guest, *live)
+        }
+        change => {
+            let session = Session::open(global)?;
+            let done = make(&session.hypervisor, change)?;
+            output::print(&format!("simulated host: {done}"))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Carries out a command that changes the simulated host, and says what was done.
+fn make(hypervisor: &EmbeddedHypervisor, command: &EmbeddedCommand) -> Result<String> {
+    let find = |guest: &String| find_guest(hypervisor, guest).map(|found| found.uuid);
+    Ok(match command {
+        EmbeddedCommand::Init(_) | EmbeddedCommand::Dumpxml { .. } => String::new(),
+        EmbeddedCommand::Define { file } => {
+            let xml = std::fs::read_to_string(file)
+                .map_err(|error| coded(USAGE, format!("{}: {error}", file.display())))?;
+            hypervisor.define(&xml)?;
+            format!("{} is defined", file.display())
+        }
+        EmbeddedCommand::Undefine { guest } => {
+            hypervisor.undefine(&find(guest)?)?;
+            format!("{guest} is gone")
+        }
+        EmbeddedCommand::Start { guest } => {
+            hypervisor.start(&find(guest)?)?;
+            format!("{guest} is running")
+        }
+        EmbeddedCommand::Shutdown { guest } => {
+            hypervisor.shutdown(&find(guest)?, Duration::from_secs(60), &Cancel::default())?;
+            format!("{guest} is off")
+        }
+        EmbeddedCommand::Repin { guest, vcpu, cpus } => {
+            let rule = parse_rule::<Pcpu>(cpus);
+            let set = rule.map_err(|error| coded(USAGE, format!("--cpus: {error}")))?.set;
+            hypervisor.repin(&find(guest)?, Vcpu(*vcpu), &set)?;
+            format!("vCPU {vcpu} of {guest} now runs on pCPU {set}")
+        }
+        EmbeddedCommand::MigratePages { guest, from, to, pages } => {
+            let moved =
+                hypervisor.migrate_pages(&find(guest)?, Pnode(*from), Pnode(*to), *pages)?;
+            format!("{moved} pages of {guest} moved from node {from} to node {to}")
+        }
+    })
+}
+
+fn dump(hypervisor: &dyn Hypervisor, guest: &GuestUuid, live: bool) -> Result<ExitCode> {
+    let xml = if live {
+        hypervisor.live_xml(guest)?.context("the guest is off, so it has no live XML")?
+    } else {
+        hypervisor.inactive_xml(guest)?
+    };
+    output::print(&xml)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the folder; one that is there already is left alone, since guests live in it.
+pub fn init(global: &GlobalArgs, args: &InitArgs) -> Result<ExitCode> {
+    let config = Config::load(global)?;
+    let folder = embedded_folder(&config)?;
+    if folder.join("host.tar.xz").exists() {
+        let text = format!(
+            "{} has a simulated host already; remove the folder, or take another one with \
+             --connect embedded:DIR",
+            folder.display()
+        );
+        return Err(coded(USAGE, text));
+    }
+    let named = host_source::read(Some(&args.host), false)?;
+    let capture = host_source::capture_bytes(&args.host)?;
+    let id = args.id.clone().unwrap_or(named.id.0);
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("host-id"), &id)?;
+        std::fs::write(folder.join("host.tar.xz.part"), capture)?;
+        std::fs::rename(folder.join("host.tar.xz.part"), folder.join("host.tar.xz"))
+    };
+    write().with_context(|| format!("writing into {}", folder.display()))?;
+    output::print(&format!("simulated host: {id} is in {}", folder.display()))?;
+    Ok(ExitCode::SUCCESS)
+}

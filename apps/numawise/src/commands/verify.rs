@@ -1,0 +1,50 @@
+//! `numawise verify GUEST`: the judge on live facts.
+
+use crate::config::GlobalArgs;
+use crate::failure::DRIFT;
+use crate::output;
+use crate::session::Session;
+use anyhow::Result;
+use clap::Args;
+use numawise_documents::finding_docs;
+use numawise_engine::ports::Hypervisor;
+use numawise_render::text;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Compares the plan in force with the stored XML, the live XML, the affinity of every thread and
+/// the node of every page. Exit code 0: all agree; 5: drift.
+#[derive(Args)]
+pub struct VerifyArgs {
+    /// Name or UUID.
+    guest: String,
+}
+
+pub fn run(global: &GlobalArgs, args: &VerifyArgs) -> Result<ExitCode> {
+    let session = Session::open(global)?;
+    let state = session.engine(None).verify(&args.guest)?;
+    let drift = state.findings.iter().any(numawise_audit::is_drift);
+    let simulated = session.hypervisor.is_simulated();
+    if global.json {
+        output::print_json(&json!({
+            "schema": "numawise.verdict",
+            "version": 1,
+            "simulated": simulated,
+            "guest": { "name": state.summary.name, "uuid": state.summary.uuid.0 },
+            "running": state.summary.running,
+            "agrees": !drift,
+            "findings": finding_docs(&state.findings),
+        }))?;
+    } else {
+        let look = output::look(simulated);
+        output::print(&text::findings(&state.findings, &look))?;
+        let (name, mark) = (&state.summary.name, if simulated { " (simulated host)" } else { "" });
+        let verdict = match (drift, state.summary.running) {
+            (true, _) => "does not agree with its plan",
+            (false, true) => "agrees with its plan: stored XML, live XML, threads and pages",
+            (false, false) => "is off; its stored XML agrees with its plan",
+        };
+        output::print(&format!("{name} {verdict}{mark}"))?;
+    }
+    Ok(if drift { ExitCode::from(DRIFT) } else { ExitCode::SUCCESS })
+}
