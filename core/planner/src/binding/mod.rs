@@ -1,0 +1,35 @@
+//! vCPUs to pCPUs, by one of three rules.
+//!
+//! [`smart`] is the published rule, [`manual`] the same inside nodes that the user names, [`rules`]
+//! the user's own text. Whichever way a binding came about, [`overcommit`] tells whether every vCPU
+//! can have a pCPU of its own, and [`remarks`] says what is worth knowing of it.
+//!
+//! Every vCPU must be bound. That each vCPU stays within one pNUMA node is asked for by vNUMA alone:
+//! with vNUMA off a rule may let a vCPU roam over several nodes.
+
+pub mod manual;
+pub mod overcommit;
+pub mod remarks;
+pub mod rules;
+pub mod smart;
+
+use crate::Notes;
+use crate::situation::Situation;
+use numawise_model::{Binding, CpuSet, Policy, Request, Vcpu};
+use std::collections::BTreeMap;
+
+/// vCPUs and the pCPUs each may run on.
+pub type Pins = BTreeMap<Vcpu, CpuSet>;
+
+/// Binds every vCPU, or notes every reason why it cannot.
+pub fn bind(situation: &Situation, request: &Request, notes: &mut Notes) -> Option<Binding> {
+    let cpus = match &request.policy {
+        Policy::Smart => smart::bind(situation, request, notes)?,
+        Policy::OnNode(wanted) => manual::bind(situation, request, wanted, notes)?,
+        Policy::Rules(rules) => rules::bind(situation, request, rules, notes)?,
+        Policy::Unbound => return None,
+    };
+    let binding = Binding { cpus, mode: situation.mode };
+    remarks::remark(situation, &binding, &request.policy, notes);
+    Some(binding)
+}

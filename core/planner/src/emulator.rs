@@ -1,0 +1,107 @@
+//! CPUs for the hypervisor's own threads: the emulator and the I/O threads.
+//!
+//! They should disturb no vCPU. So they go to the CPUs that the operator keeps for the host, on the
+//! guest's own nodes, as far as nobody holds those alone (a `smart` plan may itself have taken
+//! them). Several guests' helpers share these CPUs.
+//!
+//! Where nothing is kept, they run on the guest's own pCPUs. That is also the only right place for a
+//! node whose memory is filled before the guest starts (hugepages, or allocation `immediate`): the
+//! threads that fill it are bound to the node's CPUs, and QEMU refuses to start when its affinity
+//! leaves it none of them. So such a node adds the guest's own pCPUs when it has no housekeeping CPU.
+//!
+//! Isolated CPUs take no helpers: the scheduler would leave all of them on one.
+
+use crate::Notes;
+use crate::situation::Situation;
+use numawise_model::reason::EmulatorChoice;
+use numawise_model::{
+    Binding, CpuSet, FindingKind, HelperPlacement, Mode, PageCounts, Pnode, Reason, Request,
+    Severity,
+};
+use std::collections::BTreeMap;
+
+pub struct Helpers {
+    pub placement: HelperPlacement,
+    /// What of it is claimed, shared with other guests' helpers; the rest the guest holds anyway.
+    pub housekeeping: CpuSet,
+}
+
+pub fn place(
+    situation: &Situation,
+    request: &Request,
+    binding: &Binding,
+    pages: &PageCounts,
+    notes: &mut Notes,
+) -> Helpers {
+    let own = binding.pcpus();
+    let guest = situation.inputs.guest;
+    let prefilled = request.vnuma
+        && (request.page_size.is_huge() || guest.is_some_and(|guest| guest.immediate_allocation));
+    let housekeeping = housekeeping(situation, binding, pages);
+    let added = match prefilled {
+        _ if housekeeping.is_empty() => own.clone(),
+        true => own_where_missing(situation, &own, &housekeeping, pages),
+        false => CpuSet::new(),
+    };
+    let cpus = housekeeping.union(&added);
+    let why = match (housekeeping.is_empty(), added.is_empty()) {
+        (true, _) => EmulatorChoice::GuestsOwn,
+        (false, true) => EmulatorChoice::Housekeeping,
+        (false, false) => EmulatorChoice::HousekeepingAndOwn,
+    };
+    notes.reason(Reason::EmulatorPlaced { cpus: cpus.clone(), why });
+    if !added.is_empty() {
+        notes.finding(Severity::Info, FindingKind::EmulatorOnVcpuCpus { cpus: added });
+    }
+    if prefilled {
+        for node in pages.keys().filter(|node| on(situation, **node, &cpus).is_empty()) {
+            let kind = FindingKind::EmulatorLacksMemoryNode { node: *node };
+            notes.finding(Severity::Error, kind);
+        }
+    }
+    let ids = guest.map(|guest| guest.iothreads.as_slice()).into_iter().flatten();
+    let iothreads: BTreeMap<u32, CpuSet> = ids.map(|id| (*id, cpus.clone())).collect();
+    Helpers { placement: HelperPlacement { emulator: Some(cpus), iothreads }, housekeeping }
+}
+
+/// Reserved CPUs of the nodes that the guest's vCPUs or memory are on, as far as nobody holds them
+/// alone, this plan included.
+fn housekeeping(situation: &Situation, binding: &Binding, pages: &PageCounts) -> CpuSet {
+    let topology = situation.topology;
+    let own = binding.pcpus();
+    let mut cpus = CpuSet::new();
+    for (node, node_cpus) in situation.places.nodes() {
+        if pages.contains_key(node) || !node_cpus.is_disjoint(&own) {
+            cpus.extend(&node_cpus.intersection(situation.reserved()));
+        }
+    }
+    cpus = cpus.intersection(&topology.online).intersection(&topology.allowed.cpus);
+    cpus = cpus.difference(&situation.others.exclusive_cpus());
+    if let Some(isolated) = &topology.isolated {
+        cpus = cpus.difference(isolated);
+    }
+    match binding.mode {
+        Mode::Exclusive => cpus.difference(&own),
+        Mode::Shared => cpus,
+    }
+}
+
+fn own_where_missing(
+    situation: &Situation,
+    own: &CpuSet,
+    housekeeping: &CpuSet,
+    pages: &PageCounts,
+) -> CpuSet {
+    let mut added = CpuSet::new();
+    for node in pages.keys().filter(|node| on(situation, **node, housekeeping).is_empty()) {
+        added.extend(&on(situation, *node, own));
+    }
+    added
+}
+
+fn on(situation: &Situation, node: Pnode, cpus: &CpuSet) -> CpuSet {
+    match situation.places.nodes().get(&node) {
+        Some(own) => own.intersection(cpus),
+        None => CpuSet::new(),
+    }
+}

@@ -1,0 +1,168 @@
+//! Sockets, dies, cores and threads that the guest is shown.
+//!
+//! libvirt takes one shape for the whole guest: every socket has as many dies, every die as many
+//! cores, every core as many threads, and vCPUs are numbered through them in that order. The host's
+//! nodes, caches and cores rarely are that regular once cut to a guest's size. The rule is to claim
+//! only what is so everywhere, since a guest kernel schedules by what it is told:
+//!
+//! - **Sockets.** A package must not cross a vNUMA node (guests warn, and schedulers build wrong
+//!   domains). The vCPUs of a node form one or more runs of neighbouring numbers; a socket of `s`
+//!   vCPUs crosses none of them exactly when `s` divides the length of every run. The largest such
+//!   `s` is their greatest common divisor: 32 + 16 gives 3 sockets of 16, 32 + 32 gives 2 of 32.
+//!   `--max-sockets` takes the largest divisor of the vCPUs within it; any cap that binds crosses
+//!   some node, as `s` was the largest, and the finding names which.
+//! - **Dies.** QEMU gives each die an L3 cache of its own. So a die is shown where each one is
+//!   exactly the vCPUs on one L3 domain of the host, and each domain is one die; with unequal
+//!   domains, or a domain that several sockets share, there is one die a socket, and a finding
+//!   gives both numbers.
+//! - **Threads.** A guest core has several threads only where every one of them is a whole core of
+//!   the host: neighbouring vCPUs, each with a pCPU of its own, on all siblings. Half a core would
+//!   promise the guest a shared core that a stranger may sit on.
+//!
+//! vCPUs with several pCPUs have a die when these lie in one L3 domain, and never have threads.
+
+use crate::Notes;
+use crate::situation::{Places, Situation};
+use crate::vnuma::Cell;
+use numawise_model::{
+    Binding, CpuSet, FindingKind, GuestCpuTopology, L3Id, Reason, Refusal, Severity, Vcpu, Vnode,
+};
+use std::collections::BTreeSet;
+
+/// The topology, and whether its L3 picture is to be emulated. `None` after a refusal.
+pub fn topology(
+    situation: &Situation,
+    binding: &Binding,
+    cells: &[Cell],
+    max_sockets: Option<u32>,
+    notes: &mut Notes,
+) -> Option<(GuestCpuTopology, bool)> {
+    if let Some(asked @ 0) = max_sockets {
+        notes.refuse(Refusal::MaxSockets { asked });
+        return None;
+    }
+    let vnodes = vnodes_by_vcpu(cells);
+    let sockets = sockets(&vnodes, cells, max_sockets, notes);
+    let in_socket = vnodes.len() as u32 / sockets;
+
+    let domains = L3Picture::of(&situation.places, binding);
+    let in_die = domains.vcpus_per_die(in_socket).unwrap_or(in_socket);
+    let dies = in_socket / in_die;
+    domains.note(sockets, in_die, in_socket, notes);
+
+    let threads = threads(&situation.places, binding, in_die);
+    note_threads(&situation.places, &binding.pcpus(), threads, notes);
+    let cores = in_die / threads;
+    let cpu = GuestCpuTopology { sockets, dies, clusters: 1, cores, threads };
+    Some((cpu, !domains.used.is_empty()))
+}
+
+/// The vNUMA node of each vCPU, by vCPU number.
+fn vnodes_by_vcpu(cells: &[Cell]) -> Vec<Vnode> {
+    let mut by_vcpu: Vec<(Vcpu, Vnode)> = Vec::new();
+    for cell in cells {
+        by_vcpu.extend(cell.vcpus.iter().map(|vcpu| (vcpu, cell.id)));
+    }
+    by_vcpu.sort();
+    by_vcpu.into_iter().map(|(_, vnode)| vnode).collect()
+}
+
+fn sockets(vnodes: &[Vnode], cells: &[Cell], max_sockets: Option<u32>, notes: &mut Notes) -> u32 {
+    let vcpus = vnodes.len() as u32;
+    let runs = vnodes.chunk_by(|a, b| a == b).map(|run| run.len() as u32);
+    let wanted = vcpus / runs.fold(0, greatest_common_divisor);
+    notes.reason(Reason::Sockets {
+        sockets: wanted,
+        vcpus_each: vcpus / wanted,
+        vnode_sizes: cells.iter().map(|cell| cell.vcpus.len() as u32).collect(),
+    });
+    let Some(most) = max_sockets.filter(|most| *most < wanted) else { return wanted };
+    let given = (1..=most).rev().find(|sockets| vcpus.is_multiple_of(*sockets)).unwrap_or(1);
+    notes.reason(Reason::SocketsCapped { wanted, given });
+    let mut crossed = BTreeSet::new();
+    for socket in vnodes.chunks((vcpus / given) as usize) {
+        if socket.iter().any(|vnode| *vnode != socket[0]) {
+            crossed.extend(socket);
+        }
+    }
+    for vnode in crossed.into_iter().copied() {
+        let kind = FindingKind::MaxSocketsCrossesNodes { sockets: given, vnode };
+        notes.finding(Severity::Warning, kind);
+    }
+    given
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+/// How the vCPUs lie on the host's L3 domains.
+struct L3Picture {
+    /// Neighbouring vCPUs on the same domain: the domain, where there is exactly one, and how many.
+    runs: Vec<(Option<L3Id>, u32)>,
+    used: BTreeSet<L3Id>,
+}
+
+impl L3Picture {
+    fn of(places: &Places, binding: &Binding) -> Self {
+        let mut used = BTreeSet::new();
+        let mut runs: Vec<(Option<L3Id>, u32)> = Vec::new();
+        for cpus in binding.cpus.values() {
+            let domains: BTreeSet<Option<L3Id>> = cpus.iter().map(|cpu| places.l3(cpu)).collect();
+            used.extend(domains.iter().flatten());
+            let only = domains.first().copied().flatten().filter(|_| domains.len() == 1);
+            match runs.last_mut() {
+                Some((domain, length)) if *domain == only => *length += 1,
+                _ => runs.push((only, 1)),
+            }
+        }
+        Self { runs, used }
+    }
+
+    /// The size of a die when dies and L3 domains are the same thing.
+    fn vcpus_per_die(&self, in_socket: u32) -> Option<u32> {
+        let (_, size) = *self.runs.first()?;
+        let domains: BTreeSet<L3Id> = self.runs.iter().filter_map(|(domain, _)| *domain).collect();
+        let one_run_each = domains.len() == self.runs.len();
+        let all_alike = self.runs.iter().all(|(_, length)| *length == size);
+        (one_run_each && all_alike && in_socket.is_multiple_of(size)).then_some(size)
+    }
+
+    fn note(&self, sockets: u32, in_die: u32, in_socket: u32, notes: &mut Notes) {
+        let dies = sockets * (in_socket / in_die);
+        match self.vcpus_per_die(in_socket) {
+            Some(vcpus_each) => notes.reason(Reason::DiesAreL3Domains { dies, vcpus_each }),
+            // A host that describes no L3 cache has nothing to differ from.
+            None if self.used.is_empty() => {}
+            None => {
+                let host_domains = self.used.len() as u32;
+                let kind = FindingKind::GuestL3Differs { host_domains, guest_domains: dies };
+                notes.finding(Severity::Warning, kind);
+            }
+        }
+    }
+}
+
+/// Threads per guest core: the host's where every core is given whole, else 1.
+fn threads(places: &Places, binding: &Binding, in_die: u32) -> u32 {
+    let pcpus: Option<Vec<_>> =
+        binding.cpus.values().map(|cpus| cpus.first().filter(|_| cpus.len() == 1)).collect();
+    let Some(pcpus) = pcpus.filter(|pcpus| binding.pcpus().len() == pcpus.len()) else { return 1 };
+    let Some(width) = pcpus.first().map(|cpu| places.core_threads(*cpu)) else { return 1 };
+    let mut cores = BTreeSet::new();
+    let whole_cores =
+        pcpus.chunk_by(|a, b| places.core_start(*a) == places.core_start(*b)).all(|run| {
+            let whole = places.core_threads(run[0]) == width && run.len() as u32 == width;
+            whole && cores.insert(places.core_start(run[0]))
+        });
+    if whole_cores && in_die.is_multiple_of(width) { width } else { 1 }
+}
+
+fn note_threads(places: &Places, used: &CpuSet, threads: u32, notes: &mut Notes) {
+    let host_threads = used.iter().map(|cpu| places.core_threads(cpu)).max();
+    if threads > 1 {
+        notes.reason(Reason::ThreadsAreSiblings { threads });
+    } else if let Some(host_threads) = host_threads.filter(|host| *host > 1) {
+        notes.finding(Severity::Warning, FindingKind::GuestSmtHidden { host_threads });
+    }
+}
