@@ -1,0 +1,56 @@
+//! What is said while a plan is carried out.
+
+use crate::quantity::count;
+use numawise_model::event::{Event as E, Recovery};
+use numawise_model::{Finding, Severity};
+
+pub fn event(event: &E) -> String {
+    match event {
+        E::Claimed { guest, intent } => {
+            format!("{guest}: CPUs and memory are claimed, intent {intent} is written")
+        }
+        E::ClaimRaced { attempt } => {
+            format!("somebody else changed the ledger first; reading it again (attempt {attempt})")
+        }
+        E::WaitingForHostLock => "waiting for another numawise that works on this host".to_owned(),
+        E::Defined { guest } => format!("{guest}: the new definition is stored"),
+        E::NothingToDefine { guest } => {
+            format!("{guest}: the definition says so already, nothing to store")
+        }
+        E::ShuttingDown { guest } => format!("{guest}: shutting down"),
+        E::Starting { guest } => format!("{guest}: starting"),
+        E::Running { guest } => format!("{guest}: running"),
+        E::TakesEffectAtNextBoot { guest } => format!(
+            "{guest}: takes effect when the guest is shut down and started again (--restart does it \
+             at once)"
+        ),
+        E::TopologyFrozen { guest } => format!(
+            "{guest}: seen running with this topology; from now on it changes only with \
+             --new-topology"
+        ),
+        E::Verified { guest, findings } => format!("{guest}: {}", verified(findings)),
+        E::RollingBack { guest, because } => format!("{guest}: going back, because {because}"),
+        E::RolledBack { guest } => format!("{guest}: back in the old state"),
+        E::Recovered { guest, intent, outcome } => format!(
+            "{guest}: intent {intent} had been interrupted and is now {}",
+            match outcome {
+                Recovery::Finished => "finished: the new state is in force",
+                Recovery::Reverted => "taken back: the old state is in force",
+            }
+        ),
+        E::ClaimsReleased { guest } => format!("guest {guest}: its CPUs and memory are given back"),
+    }
+}
+
+fn verified(findings: &[Finding]) -> String {
+    let of = |wanted| findings.iter().filter(|f| f.severity == wanted).count() as u64;
+    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    match (errors, warnings) {
+        (0, 0) => "verified, everything is as planned".to_owned(),
+        (0, n) => format!("verified with {}", count(n, "warning")),
+        (n, 0) => format!("verified: {} from the plan", count(n, "difference")),
+        (n, m) => {
+            format!("verified: {} from the plan, {}", count(n, "difference"), count(m, "warning"))
+        }
+    }
+}

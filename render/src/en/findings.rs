@@ -1,0 +1,98 @@
+//! What a finding says. One function per rule: those of a host's firmware and kernel, of a plan, and
+//! of a guest have a file each.
+
+mod guest;
+mod host;
+mod plan;
+
+use super::Said;
+use numawise_model::finding::FindingKind as K;
+use numawise_model::{Severity, Subject};
+
+pub fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+/// What stands before the sentence; a host and a plan are clear from where the finding is shown.
+pub fn subject(subject: &Subject) -> Option<String> {
+    match subject {
+        Subject::Host | Subject::Plan => None,
+        Subject::Guest { name, .. } => Some(format!("guest {name}")),
+    }
+}
+
+pub fn finding(kind: &K) -> Said {
+    match kind {
+        K::ListMapMismatch { file, list, map } => host::list_map_mismatch(file, list, map),
+        K::CpusInSeveralNodes { cpus, nodes } => host::cpus_in_several_nodes(cpus, nodes),
+        K::CpusInNoNode { cpus } => host::cpus_in_no_node(cpus),
+        K::DistanceColumns { node, columns, online_nodes } => {
+            host::distance_columns(*node, *columns, *online_nodes)
+        }
+        K::SelfDistanceNotSmallest { node } => host::self_distance_not_smallest(*node),
+        K::DistanceAsymmetric { a, b, there, back } => {
+            host::distance_asymmetric(*a, *b, *there, *back)
+        }
+        K::DistancesMissing => host::distances_missing(),
+        K::NodeMemoryUnknown { nodes } => host::node_memory_unknown(nodes),
+        K::CpuNodeWithoutMemory { nodes } => host::cpu_node_without_memory(nodes),
+        K::MemoryOnlyNodes { nodes } => host::memory_only_nodes(nodes),
+        K::MaskNamesOffline { file, cpus } => host::mask_names_offline(file, cpus),
+        K::BadMask { file, cpu } => host::bad_mask(file, *cpu),
+        K::OverlappingSets { what, a, b } => host::overlapping_sets(*what, a, b),
+        K::NoL3 { cpus } => host::no_l3(cpus),
+        K::L3SpansNodes { cpus, nodes } => host::l3_spans_nodes(cpus, nodes),
+        K::NodeSpansPackages { node, packages } => host::node_spans_packages(*node, *packages),
+        K::MixedSmtWidths { widths } => host::mixed_smt_widths(widths),
+        K::UnequalL3 { sizes } => host::unequal_l3(sizes),
+        K::NodesAreL3Domains => host::nodes_are_l3_domains(),
+        K::RunsUnderHypervisor { vendor } => host::runs_under_hypervisor(vendor.as_deref()),
+        K::FakeNuma { argument } => host::fake_numa(argument),
+        K::AllowedCpusOutsideAllowedNodes { cpus, memory_nodes } => {
+            host::allowed_cpus_outside_allowed_nodes(cpus, memory_nodes)
+        }
+        K::OnlineWithoutDirectory { cpus } => host::online_without_directory(cpus),
+        K::NotBelieved { file, value, wanted } => host::not_believed(file, value, wanted),
+        K::UsesReservedCpus { cpus } => plan::uses_reserved_cpus(cpus),
+        K::UsesIsolatedCpus { cpus } => plan::uses_isolated_cpus(cpus),
+        K::IsolatedInWideMask { vcpu, cpus } => plan::isolated_in_wide_mask(*vcpu, cpus),
+        K::Overcommitted { cpus, vcpus } => plan::overcommitted(cpus, vcpus),
+        K::SharesCpus { cpus, with } => plan::shares_cpus(cpus, with),
+        K::EmulatorOnVcpuCpus { cpus } => plan::emulator_on_vcpu_cpus(cpus),
+        K::EmulatorLacksMemoryNode { node } => plan::emulator_lacks_memory_node(*node),
+        K::MaxSocketsCrossesNodes { sockets, vnode } => plan::max_sockets(*sockets, *vnode),
+        K::GuestL3Differs { host_domains: h, guest_domains: g } => plan::guest_l3_differs(*h, *g),
+        K::GuestSmtHidden { host_threads } => plan::guest_smt_hidden(*host_threads),
+        K::VcpusInterleaved { vnode } => plan::vcpus_interleaved(*vnode),
+        K::CellsShareNode { node, cells } => plan::cells_share_node(*node, *cells),
+        K::MemoryUnchecked { node } => plan::memory_unchecked(*node),
+        K::MemoryOnOtherNode { vnode, cpu_node, memory_node } => {
+            plan::memory_on_other_node(*vnode, *cpu_node, *memory_node)
+        }
+        K::RuleOrder { rule, cpus } => plan::rule_order(rule, cpus),
+        K::SmtSiblingOfAnother { cpu, sibling, owner } => plan::sibling(*cpu, *sibling, owner),
+        K::UnpinnedGuest { name } => plan::unpinned_guest(name),
+        K::PlanBreaksRule { rule, detail } => plan::plan_breaks_rule(rule, detail),
+        K::StoredPin { vcpu, expected, seen } => guest::stored_pin(*vcpu, expected, seen.as_ref()),
+        K::StoredVnuma { what, expected, seen } => guest::stored_vnuma(what, expected, seen),
+        K::PendingRestart { what } => guest::pending_restart(what),
+        K::ThreadAffinity { vcpu, expected, seen } => {
+            guest::thread_affinity(*vcpu, expected, seen.as_ref())
+        }
+        K::EmulatorAffinity { expected, seen } => guest::emulator(expected, seen.as_ref()),
+        K::IothreadAffinity { iothread, expected, seen } => {
+            guest::iothread(*iothread, expected, seen.as_ref())
+        }
+        K::MemoryElsewhere { expected, seen, page_size, pages, of } => {
+            guest::memory_elsewhere(*expected, *seen, *page_size, *pages, *of)
+        }
+        K::GuestSeesOtherNodes { expected, seen } => guest::sees_other_nodes(*expected, *seen),
+        K::GuestUndefined => guest::undefined(),
+        K::ExclusiveCpusShared { cpus, with } => guest::exclusive_cpus_shared(cpus, with),
+        K::VnodeWithoutMemory { vnode } => guest::vnode_without_memory(*vnode),
+    }
+}

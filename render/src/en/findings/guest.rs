@@ -1,0 +1,77 @@
+//! Findings about a guest: what should be, and what was seen.
+
+use crate::en::{Said, are, list, owner, pcpus, say, seen_set, vnode};
+use crate::quantity::{count, pages};
+use numawise_model::{CpuSet, Owner, PageSize, Pnode, Vcpu, Vnode};
+
+const APPLY_AGAIN: &str = "apply the plan again, or keep what is there with a new `numawise bind`";
+const MOVE_BACK: &str =
+    "restart the guest to get its pins back, or set the affinity with `virsh vcpupin --live`";
+
+pub fn stored_pin(vcpu: Vcpu, expected: &CpuSet, seen: Option<&CpuSet>) -> Said {
+    let (want, got) = (list(expected), seen_set(seen));
+    say(format!("vCPU {vcpu} should be pinned to {want}; its definition says {got}"))
+        .way(APPLY_AGAIN)
+}
+
+pub fn stored_vnuma(what: &str, expected: &str, seen: &str) -> Said {
+    say(format!("{what} should be {expected}; the definition says {seen}")).way(APPLY_AGAIN)
+}
+
+pub fn pending_restart(what: &str) -> Said {
+    say(format!("{what}: the definition is right, the running guest is from before"))
+        .way("shut the guest down fully and start it (a reboot from inside is not enough)")
+}
+
+pub fn thread_affinity(vcpu: Vcpu, expected: &CpuSet, seen: Option<&CpuSet>) -> Said {
+    let (want, got) = (list(expected), seen_set(seen));
+    say(format!("vCPU {vcpu} should run on {want}; its thread may run on {got}")).way(MOVE_BACK)
+}
+
+pub fn emulator(expected: &CpuSet, seen: Option<&CpuSet>) -> Said {
+    let (want, got) = (list(expected), seen_set(seen));
+    say(format!("the emulator should run on {want}; it may run on {got}"))
+        .way("restart the guest, or set the affinity with `virsh emulatorpin --live`")
+}
+
+pub fn iothread(iothread: u32, expected: &CpuSet, seen: Option<&CpuSet>) -> Said {
+    let (want, got) = (list(expected), seen_set(seen));
+    say(format!("I/O thread {iothread} should run on {want}; it may run on {got}"))
+        .way("restart the guest, or set the affinity with `virsh iothreadpin --live`")
+}
+
+pub fn memory_elsewhere(
+    expected: Pnode,
+    seen: Pnode,
+    size: PageSize,
+    elsewhere: u64,
+    of: u64,
+) -> Said {
+    say(format!(
+        "{} of {of} pages that should be on node {expected} are on node {seen}",
+        pages(elsewhere, size)
+    ))
+    .way("restart the guest, or move the pages with `migratepages PID FROM TO`")
+}
+
+pub fn sees_other_nodes(expected: u32, seen: u32) -> Said {
+    let want = count(u64::from(expected), "NUMA node");
+    say(format!("the guest should see {want}; it sees {seen}"))
+        .way("shut the guest down fully and start it")
+}
+
+pub fn undefined() -> Said {
+    say("the guest is no longer defined, and numawise still holds CPUs and memory for it")
+        .way("`numawise unbind GUEST` gives them back")
+}
+
+pub fn exclusive_cpus_shared(cpus: &CpuSet, with: &Owner) -> Said {
+    let (these, are) = (pcpus(cpus), are(cpus));
+    say(format!("{these} {are} this guest's alone, and used by {} too", owner(with)))
+        .way("bind the other one elsewhere, or both with --shared")
+}
+
+pub fn vnode_without_memory(of: Vnode) -> Said {
+    say(format!("{} has no memory: many guest kernels do not boot with such a node", vnode(of)))
+        .way("give the guest more memory, or fewer vNUMA nodes")
+}

@@ -1,0 +1,132 @@
+//! Findings about a plan: allowed, but with a price that the reader should know.
+
+use crate::en::{Said, are, n_pcpus, owner, owners, pcpu, pcpus, say, vcpus, verb, vnode};
+use crate::quantity::count;
+use numawise_model::{CpuSet, Owner, Pcpu, Pnode, Vcpu, VcpuSet, Vnode};
+
+pub fn uses_reserved_cpus(cpus: &CpuSet) -> Said {
+    let (these, are) = (pcpus(cpus), are(cpus));
+    say(format!("{these} {are} reserved for the host and used by this plan, as the smart rule may"))
+        .way("to keep them free, bind by rule or node: --bind VCPUS:PCPUS or --on-node NODE:VCPUS")
+}
+
+pub fn uses_isolated_cpus(cpus: &CpuSet) -> Said {
+    let (these, are) = (pcpus(cpus), are(cpus));
+    say(format!("{these} {are} isolated (isolcpus): the scheduler does not balance load there"))
+}
+
+pub fn isolated_in_wide_mask(vcpu: Vcpu, cpus: &CpuSet) -> Said {
+    say(format!(
+        "vCPU {vcpu} may run on several CPUs of which {} {} isolated: the scheduler will not move \
+         it between them",
+        pcpus(cpus),
+        are(cpus)
+    ))
+    .way("bind this vCPU to one pCPU, or leave the isolated ones out of its rule")
+}
+
+pub fn overcommitted(cpus: &CpuSet, on_them: &VcpuSet) -> Said {
+    say(format!(
+        "over-commit: {} {} {}, so they take turns",
+        vcpus(on_them),
+        verb(on_them, "runs on", "run on"),
+        if cpus.len() == 1 { pcpus(cpus) } else { format!("{} ({cpus})", n_pcpus(cpus)) }
+    ))
+    .way("give the guest fewer vCPUs, or more pCPUs, where latency matters")
+}
+
+pub fn shares_cpus(cpus: &CpuSet, with: &[Owner]) -> Said {
+    let (these, are) = (pcpus(cpus), are(cpus));
+    say(format!("{these} {are} shared with {}", owners(with)))
+        .way("leave out --shared to get pCPUs that nobody else has")
+}
+
+pub fn emulator_on_vcpu_cpus(cpus: &CpuSet) -> Said {
+    say(format!(
+        "the emulator threads run on the vCPUs' own {}: they take time from the guest",
+        pcpus(cpus)
+    ))
+    .way("reserve a core per node for the host in /etc/numawise/config.toml")
+}
+
+pub fn emulator_lacks_memory_node(node: Pnode) -> Said {
+    say(format!(
+        "the emulator may not run on node {node}, where the guest's hugepages are: QEMU would \
+         refuse to start"
+    ))
+    .way(format!("let the emulator run on a CPU of node {node} too"))
+}
+
+pub fn max_sockets(sockets: u32, crossing: Vnode) -> Said {
+    say(format!(
+        "with at most {}, a guest socket reaches over the edge of {}: the guest's scheduler sees \
+         a cache there that is not one",
+        count(u64::from(sockets), "socket"),
+        vnode(crossing)
+    ))
+    .way("raise --max-sockets if the licence allows it, or choose a vCPU count that divides evenly")
+}
+
+pub fn guest_l3_differs(host_domains: u32, guest_domains: u32) -> Said {
+    say(format!(
+        "the guest is bound over {} and sees {}",
+        count(u64::from(host_domains), "L3 domain"),
+        guest_domains
+    ))
+}
+
+pub fn guest_smt_hidden(host_threads: u32) -> Said {
+    say(format!(
+        "the guest does not see that its vCPUs are threads ({host_threads} to a core): siblings \
+         are not next to each other in the binding"
+    ))
+}
+
+pub fn vcpus_interleaved(of: Vnode) -> Said {
+    say(format!(
+        "the vCPUs of {} are not in one row: guest sockets and nodes cannot be made to agree",
+        vnode(of)
+    ))
+    .way("bind neighbouring vCPUs to the same node (--on-node NODE:VCPUS)")
+}
+
+pub fn cells_share_node(node: Pnode, cells: u32) -> Said {
+    say(format!(
+        "{cells} vNUMA nodes share pNUMA node {node}: good for trying a topology, not for speed"
+    ))
+}
+
+pub fn memory_unchecked(node: Pnode) -> Said {
+    say(format!("nobody knows how much memory is free on node {node}: the plan could not check it"))
+        .way(format!("see `numactl -H` for node {node} before applying"))
+}
+
+pub fn memory_on_other_node(of: Vnode, cpu_node: Pnode, memory_node: Pnode) -> Said {
+    say(format!(
+        "{} runs on node {cpu_node}, which has no memory: its memory is on node {memory_node}",
+        vnode(of)
+    ))
+}
+
+pub fn rule_order(rule: &str, cpus: &str) -> Said {
+    say(format!(
+        "in '{rule}' the exclusion of {cpus} stands before what it excludes from: numawise leaves \
+         {cpus} out, libvirt would read the text in order and keep it"
+    ))
+    .way("write exclusions last, for example 1-7,^3")
+}
+
+pub fn sibling(cpu: Pcpu, sibling: Pcpu, of: &Owner) -> Said {
+    let (cpu, sibling) = (pcpu(cpu), pcpu(sibling));
+    say(format!("{cpu} is a thread of the same core as {sibling}, which belongs to {}", owner(of)))
+}
+
+pub fn unpinned_guest(name: &str) -> Said {
+    say(format!("guest {name} is pinned nowhere: it may run on any CPU; its memory is counted"))
+        .way(format!("bind it too: numawise bind {name} --policy smart"))
+}
+
+pub fn plan_breaks_rule(rule: &str, detail: &str) -> Said {
+    say(format!("the plan breaks the rule '{rule}': {detail}. This is a defect of numawise"))
+        .way("do not apply it; report it with the plan (--json) and `numawise host capture FILE`")
+}

@@ -1,0 +1,388 @@
+//! The short words of pictures and tables.
+
+use super::and;
+use crate::layout::{BindingRun, Mark, Onto, Share};
+use crate::look::GuestState;
+use crate::quantity::count;
+use numawise_model::{
+    CpuSet, DeviceKind, GuestCpuTopology, GuestFix, Id, L3Id, Mode, NodeSet, PackageId, PageSize,
+    Pnode, Policy, Request, VcpuSet, Vnode,
+};
+
+pub const SIMULATED: &str = "simulated host";
+pub const UNKNOWN: &str = "unknown";
+pub const FREE_MARK: &str = "free";
+pub const TO_DO: &str = "to do";
+pub const OR: &str = "or";
+pub const REFUSED: &str = "refused";
+pub const NO_FINDINGS: &str = "no findings: everything is as it should be";
+pub const NO_GUESTS: &str = "no guests";
+pub const NO_USAGE: &str = "no use has been sampled yet; `numawise host usage --watch` samples it, the first average \
+     takes two samples";
+pub const MEMORY: &str = "memory";
+pub const DISTANCES: &str = "distances";
+pub const DEVICES: &str = "devices";
+pub const USE: &str = "use";
+pub const NO_VNUMA: &str = "sees no NUMA";
+pub const GUEST_SIDE: &str = "guest (vNUMA)";
+pub const HOST_SIDE: &str = "host (pNUMA)";
+pub const BINDING: &str = "binding";
+pub const DRIFT: &str = "drift";
+pub const LEGEND: &str = "marks";
+pub const NOT_BOUND: &str = "not bound";
+pub const OF_NO_NODE: &str = "in no node";
+
+pub fn title_host(name: &str) -> String {
+    if name.is_empty() { "host".to_owned() } else { format!("host {name}") }
+}
+
+pub fn title_guest(name: &str) -> String {
+    if name.is_empty() { "guest (no name)".to_owned() } else { format!("guest {name}") }
+}
+
+pub fn counts(cpus: usize, cores: usize, l3: usize, nodes: usize, packages: usize) -> String {
+    let parts =
+        [(cpus, "CPU"), (cores, "core"), (l3, "L3 domain"), (nodes, "node"), (packages, "package")];
+    let words: Vec<String> = parts.iter().map(|(n, noun)| count(*n as u64, noun)).collect();
+    words.join(", ")
+}
+
+pub fn smt(widths: &[usize]) -> String {
+    match widths {
+        [] | [1] => "no SMT".to_owned(),
+        [n] => format!("{n} threads to a core"),
+        several => {
+            let all: Vec<String> = several.iter().map(usize::to_string).collect();
+            format!("{} threads to a core", and(&all))
+        }
+    }
+}
+
+pub fn package(id: Option<PackageId>) -> String {
+    id.map_or_else(|| "in no package".to_owned(), |id| format!("package {id}"))
+}
+
+pub fn node<I: Id>(id: Option<I>) -> String {
+    id.map_or_else(|| OF_NO_NODE.to_owned(), |id| format!("node {}", id.get()))
+}
+
+pub fn l3(id: Option<L3Id>) -> String {
+    id.map_or_else(|| "no L3".to_owned(), |id| format!("L3 {id}"))
+}
+
+/// `4 CPUs`, `4 of its 8 CPUs`.
+pub fn share(cpus: &CpuSet, share: Share) -> String {
+    match share {
+        Share::Whole => count(cpus.len() as u64, "CPU"),
+        Share::PartOf(all) => format!("{} of its {}", cpus.len(), count(all as u64, "CPU")),
+    }
+}
+
+pub fn l3_summary(domains: usize, sizes: &[usize]) -> String {
+    let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+    format!("{} of {} CPUs", count(domains as u64, "L3 domain"), sizes.join(" or "))
+}
+
+pub fn memory(total: &str, free: &str) -> String {
+    format!("{MEMORY} {total}, {free} free")
+}
+
+pub fn memory_only() -> &'static str {
+    "memory only, no CPUs"
+}
+
+pub fn hugepages(size: impl std::fmt::Display, free: u64, total: &str) -> String {
+    format!("{size} pages: {total}, {free} free")
+}
+
+pub fn reserved_pages(n: u64) -> String {
+    format!("{n} promised")
+}
+
+pub fn mean_use(percent: &str) -> String {
+    format!("{USE} {percent}")
+}
+
+pub fn usage_window(seconds: i64) -> String {
+    match seconds {
+        s if s >= 120 => format!("{USE}: average of the last {} minutes", s / 60),
+        s => format!("{USE}: average of the last {}", count(s.unsigned_abs(), "second")),
+    }
+}
+
+pub fn usage_scale() -> &'static str {
+    "one bar per CPU: ▁ up to 12 %, █ above 87 %, ? not sampled"
+}
+
+pub fn offline(cpus: &CpuSet) -> String {
+    format!("offline: {cpus}")
+}
+
+pub fn isolated(cpus: &CpuSet) -> String {
+    format!("isolated (isolcpus): {cpus}")
+}
+
+pub fn nohz_full(cpus: &CpuSet) -> String {
+    format!("without timer tick (nohz_full): {cpus}")
+}
+
+pub fn not_allowed(cpus: &CpuSet, limited_by: Option<&str>) -> String {
+    let by = limited_by.map_or_else(String::new, |file| format!(" ({file})"));
+    format!("not allowed here: {cpus}{by}")
+}
+
+pub fn hypervisor(vendor: Option<&str>) -> String {
+    let vendor = vendor.map_or_else(String::new, |v| format!(" ({v})"));
+    format!(
+        "runs under a hypervisor{vendor}: caches and nodes are what it shows, not what they are"
+    )
+}
+
+pub fn device_kind(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Nic => "NIC",
+        DeviceKind::Nvme => "NVMe",
+        DeviceKind::Gpu => "GPU",
+        DeviceKind::Other => "PCI",
+    }
+}
+
+pub fn other_devices(n: usize) -> String {
+    count(n as u64, "other PCI device")
+}
+
+pub fn devices_near(cpus: &CpuSet) -> String {
+    format!("near CPUs {cpus}")
+}
+
+pub fn devices_unknown() -> &'static str {
+    "whose node is unknown"
+}
+
+pub fn distance_group(distance: u32, pairs: &str) -> String {
+    format!("{distance}: {pairs}")
+}
+
+pub fn distance_pairs(pairs: usize) -> String {
+    count(pairs as u64, "pair")
+}
+
+pub fn distance_home() -> &'static str {
+    "a node to itself"
+}
+
+pub fn mark(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Free => FREE_MARK,
+        Mark::Exclusive(_) => "alone",
+        Mark::Shared(_) => "shared",
+        Mark::SharedBySeveral => "shared by several",
+        Mark::Reserved => "reserved for the host",
+        Mark::Isolated => "isolated, free",
+        Mark::NotAllowed => "not allowed",
+    }
+}
+
+pub fn owner_mark(owner: &str, mark: Mark, cpus: &CpuSet) -> String {
+    format!("{owner} ({}, {cpus})", self::mark(mark))
+}
+
+pub fn guest_state(state: GuestState) -> &'static str {
+    match state {
+        GuestState::Running => "running",
+        GuestState::Off => "shut off",
+        GuestState::Planned => "planned",
+    }
+}
+
+pub fn mode(mode: Option<Mode>) -> &'static str {
+    match mode {
+        Some(Mode::Exclusive) => "exclusive",
+        Some(Mode::Shared) => "shared",
+        None => "bound",
+    }
+}
+
+pub fn cpu_topology(cpu: &GuestCpuTopology) -> String {
+    let GuestCpuTopology { sockets, dies, clusters, cores, threads } = *cpu;
+    let mut parts = vec![count(u64::from(sockets), "socket")];
+    if dies != 1 {
+        parts.push(count(u64::from(dies), "die"));
+    }
+    if clusters != 1 {
+        parts.push(count(u64::from(clusters), "cluster"));
+    }
+    parts.push(count(u64::from(cores), "core"));
+    parts.push(count(u64::from(threads), "thread"));
+    parts.join(" x ")
+}
+
+pub fn policy(request: &Request) -> String {
+    let name = match &request.policy {
+        Policy::Smart => "smart",
+        Policy::OnNode(_) => "by node",
+        Policy::Rules(_) => "by rule",
+        Policy::Unbound => "unbound",
+    };
+    let mut words = vec![format!("policy {name}")];
+    if request.shared {
+        words.push("--shared".to_owned());
+    }
+    if request.overcommit {
+        words.push("--overcommit".to_owned());
+    }
+    words.join(" ")
+}
+
+pub fn fix(fix: GuestFix) -> &'static str {
+    match fix {
+        GuestFix::BalloonOff => "the memory balloon is taken out",
+        GuestFix::AllVcpusAtBoot => "all vCPUs are there from the start",
+        GuestFix::NoMemoryHotplug => "memory hot-plug is taken out",
+        GuestFix::StaticPlacement => "automatic placement (numad) is switched off",
+    }
+}
+
+pub fn guest_size(vcpus: u32, memory: &str) -> String {
+    format!("{}, {memory}", count(u64::from(vcpus), "vCPU"))
+}
+
+pub fn vnode(id: Option<Vnode>) -> String {
+    id.map_or_else(|| format!("guest {NO_VNUMA}"), |id| format!("vNUMA node {id}"))
+}
+
+pub fn pnode(id: Option<Pnode>) -> String {
+    id.map_or_else(|| OF_NO_NODE.to_owned(), |id| format!("pNUMA node {id}"))
+}
+
+pub fn nodes(ids: &NodeSet) -> String {
+    super::nodes(ids)
+}
+
+pub fn vcpus(set: &VcpuSet) -> String {
+    match set.len() {
+        0 => "no vCPU".to_owned(),
+        1 => format!("vCPU {set}"),
+        n => format!("vCPUs {set} ({n})"),
+    }
+}
+
+pub fn vnode_memory(total: &str) -> String {
+    format!("{MEMORY} {total}")
+}
+
+pub fn memory_from(nodes: &NodeSet) -> String {
+    format!("{MEMORY} from {}", super::nodes(nodes))
+}
+
+/// This guest's pCPUs in a node.
+pub fn bound_here(bound: &CpuSet, of: usize) -> String {
+    match bound.len() {
+        0 => format!("no pCPU bound of {of}"),
+        n => format!("pCPUs {bound} ({n} of {of})"),
+    }
+}
+
+pub fn also_here(owner: &str, cpus: &CpuSet) -> String {
+    format!("also {owner}: {cpus}")
+}
+
+pub fn unused_nodes(nodes: &NodeSet) -> String {
+    format!("takes no part: {}", super::nodes(nodes))
+}
+
+/// Where a run begins (to sort by), its vCPUs, and where they go.
+pub fn binding_run(run: &BindingRun, nodes: Option<&str>) -> (u32, String, String) {
+    let name = match run.last - run.first {
+        0 => format!("vCPU {}", run.first),
+        _ => format!("vCPUs {}-{}", run.first, run.last),
+    };
+    let several = run.last > run.first;
+    let onto = match &run.onto {
+        Onto::InOrder { first, last } if first == last => format!("pCPU {first}"),
+        Onto::InOrder { first, last } => format!("pCPUs {first}-{last}, one to one"),
+        Onto::InTurn(ranges) => {
+            let ranges: Vec<String> = ranges.iter().map(|(a, b)| format!("{a}-{b}")).collect();
+            format!("pCPUs {} in turn, one to one", and(&ranges))
+        }
+        Onto::AnyOf(cpus) if several => format!("pCPUs {cpus}, each on any of them"),
+        Onto::AnyOf(cpus) if cpus.len() == 1 => format!("pCPU {cpus}"),
+        Onto::AnyOf(cpus) => format!("pCPUs {cpus}, on any of them"),
+    };
+    let onto = nodes.map_or_else(|| onto.clone(), |nodes| format!("{onto} ({nodes})"));
+    (run.first, name, format!("-> {onto}"))
+}
+
+pub fn emulator(cpus: &CpuSet) -> String {
+    format!("emulator -> {}", super::pcpus(cpus))
+}
+
+pub fn iothreads(ids: &[u32], cpus: &CpuSet) -> String {
+    let word = if ids.len() == 1 { "I/O thread" } else { "I/O threads" };
+    format!("{word} {} -> {}", super::numbers(ids), super::pcpus(cpus))
+}
+
+/// Heads of the tables.
+pub const GUEST_TABLE: [&str; 6] = ["guest", "state", "binding", "nodes", "vNUMA", "drift"];
+pub const VNUMA_TABLE: [&str; 5] = ["vNUMA node", "vCPUs", "memory", "pNUMA node", "distances"];
+
+pub fn row_binding(pcpus: &CpuSet, vcpus: u32, mode: Option<Mode>) -> String {
+    if pcpus.is_empty() {
+        return format!("{}, {NOT_BOUND}", count(u64::from(vcpus), "vCPU"));
+    }
+    let onto = count(pcpus.len() as u64, "pCPU");
+    format!("{} on {onto}, {}", count(u64::from(vcpus), "vCPU"), self::mode(mode))
+}
+
+/// `32 + 16`; `off`.
+pub fn row_vnuma(vnodes: &[u32]) -> String {
+    if vnodes.is_empty() {
+        return "off".to_owned();
+    }
+    vnodes.iter().map(u32::to_string).collect::<Vec<_>>().join(" + ")
+}
+
+pub fn row_drift(findings: Option<u32>) -> String {
+    match findings {
+        None => "not checked".to_owned(),
+        Some(0) => "none".to_owned(),
+        Some(n) => count(u64::from(n), "finding"),
+    }
+}
+
+pub fn title_plan(plan: &str, host: &str) -> String {
+    format!("plan {plan} on {}", title_host(host))
+}
+
+pub const PLAN_VNUMA_OFF: &str = "vNUMA: off, the guest sees no NUMA";
+pub const PLAN_NO_GUEST: &str =
+    "planned for a size only; to apply, plan for a guest: numawise plan GUEST";
+pub const PLAN_UNBOUND: &str = "binding: none, every pin is taken out";
+pub const REASONS: &str = "why:";
+pub const USAGE_HEAD: &str = "use per CPU";
+
+pub fn plan_memory(size: PageSize, mode: &str) -> String {
+    format!("{MEMORY}: {size} pages, {mode}")
+}
+
+pub fn plan_cpu(cpu: &GuestCpuTopology) -> String {
+    format!("guest topology: {}", cpu_topology(cpu))
+}
+
+pub fn plan_cpu_back(cpu: &GuestCpuTopology) -> String {
+    format!("guest topology goes back to {}", cpu_topology(cpu))
+}
+
+pub fn plan_fixes(fixes: &[GuestFix]) -> String {
+    let words: Vec<String> = fixes.iter().map(|f| fix(*f).to_owned()).collect();
+    format!("also changed (--fix-guest): {}", and(&words))
+}
+
+/// `10, 21`: to vNUMA nodes 0, 1, ...
+pub fn distances(all: impl Iterator<Item = u32>) -> String {
+    all.map(|d| d.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+pub fn busiest(cpus: &str) -> String {
+    format!("busiest: {cpus}")
+}

@@ -1,0 +1,1 @@
+//! The same pictures as vector graphics.

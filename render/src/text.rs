@@ -1,0 +1,30 @@
+//! Text for a terminal: pictures, tables and lists of sentences.
+
+mod frame;
+mod guest;
+mod host;
+mod plan;
+mod said;
+mod tables;
+
+pub use guest::guest;
+pub use host::host;
+pub use plan::{plan, reasons};
+pub use said::{
+    UndoElement, event, findings, findings_with, list_error, refusals, refusals_with,
+    undo_conflicts,
+};
+pub use tables::{guests, usage};
+
+use crate::en::labels;
+use crate::look::Look;
+
+/// The words that every output about a modelled host carries, for outputs that are no picture.
+pub fn simulated_note() -> &'static str {
+    labels::SIMULATED
+}
+
+/// ` (simulated host)`, or nothing.
+fn simulated_suffix(look: &Look) -> String {
+    if look.simulated { format!(" ({})", labels::SIMULATED) } else { String::new() }
+}

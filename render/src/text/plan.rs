@@ -1,0 +1,96 @@
+//! A plan in short: who goes where, what the guest will see, what to know about it; and its reasons.
+
+use super::frame::{cut, to_text, wrap};
+use super::guest::{binding, helpers};
+use super::said::findings_with;
+use super::simulated_suffix;
+use super::tables::{drawn, plain_table};
+use crate::en::{self, labels};
+use crate::look::PlanView;
+use crate::quantity::bytes;
+use crate::style::Meaning;
+use numawise_model::{Plan, VirtualTopology};
+
+pub fn plan(plan: &Plan, view: &PlanView<'_>) -> String {
+    let width = view.look.width.max(60);
+    let title = labels::title_plan(&plan.id.0, &plan.host.id.0) + &simulated_suffix(&view.look);
+    let mut text = view.look.paint(Meaning::Title, &cut(&title, width)) + "\n";
+    let mut say = |line: &str| {
+        for part in wrap(line, width, 2) {
+            text += &(part + "\n");
+        }
+    };
+    let request = &plan.request;
+    let guest = plan.guest.as_ref().map(|g| labels::title_guest(&g.name) + ": ");
+    let size = labels::guest_size(request.vcpus, &bytes(request.memory_bytes));
+    let how = labels::policy(request);
+    say(&format!("{}{size}; {how}", guest.unwrap_or_default()));
+    if plan.guest.is_none() {
+        say(labels::PLAN_NO_GUEST);
+    }
+    if plan.binding.cpus.is_empty() {
+        say(labels::PLAN_UNBOUND);
+    } else {
+        say(&labels::plan_memory(request.page_size, request.memory_mode.as_str()));
+        let lines = binding(&plan.binding.cpus, request.vcpus, view.topology, width);
+        text += &to_text(lines);
+        text += &to_text(helpers(&plan.helpers, width));
+    }
+    text += &virtual_topology(plan, width);
+    if !plan.findings.is_empty() {
+        let look = crate::Look { simulated: false, ..view.look };
+        text += &format!("\n{}", findings_with(&plan.findings, &look));
+    }
+    text
+}
+
+fn virtual_topology(plan: &Plan, width: usize) -> String {
+    let mut lines = Vec::new();
+    let mut text = String::new();
+    match &plan.vnuma {
+        Some(vnuma) => {
+            text = format!("\n{}", vnuma_table(vnuma, width));
+            lines.push(labels::plan_cpu(&vnuma.cpu));
+        }
+        None => {
+            lines.push(labels::PLAN_VNUMA_OFF.to_owned());
+            lines.extend(plan.cpu_before.as_ref().map(labels::plan_cpu_back));
+        }
+    }
+    if !plan.fixes.is_empty() {
+        lines.push(labels::plan_fixes(&plan.fixes));
+    }
+    for line in lines.iter().flat_map(|line| wrap(line, width, 2)) {
+        text += &(line + "\n");
+    }
+    text
+}
+
+fn vnuma_table(vnuma: &VirtualTopology, width: usize) -> String {
+    let mut table = plain_table(width);
+    table.set_header(labels::VNUMA_TABLE);
+    for node in &vnuma.nodes {
+        let mut host_node = node.host_node.to_string();
+        if node.memory_node != node.host_node {
+            host_node +=
+                &format!(" ({})", labels::memory_from(&[node.memory_node].into_iter().collect()));
+        }
+        table.add_row([
+            node.id.to_string(),
+            labels::vcpus(&node.vcpus),
+            bytes(node.memory_bytes),
+            host_node,
+            labels::distances(node.distances.values().copied()),
+        ]);
+    }
+    drawn(table)
+}
+
+/// Every decision of a plan and what decided it, in order.
+pub fn reasons(plan: &Plan) -> String {
+    let mut text = format!("{}\n", labels::REASONS);
+    for (index, reason) in plan.reasons.iter().enumerate() {
+        text += &format!("{:>3}. {}\n", index + 1, en::reasons::reason(reason));
+    }
+    text
+}

@@ -1,0 +1,111 @@
+//! Findings, refusals, events and other sentences, one under the other.
+
+use super::simulated_suffix;
+use crate::en::{self, Said, labels};
+use crate::look::Look;
+use crate::style::Meaning;
+use numawise_model::{Event, Finding, Refusal, Severity};
+
+/// One line per finding, the gravest first, and under it what to do.
+pub fn findings(findings: &[Finding]) -> String {
+    findings_with(findings, &Look::default())
+}
+
+/// The same in colour, or with the mark of a simulated host.
+pub fn findings_with(findings: &[Finding], look: &Look) -> String {
+    if findings.is_empty() {
+        return format!("{}{}\n", labels::NO_FINDINGS, simulated_suffix(look));
+    }
+    let mut sorted: Vec<&Finding> = findings.iter().collect();
+    sorted.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    sorted.into_iter().map(|f| finding(f, look)).collect()
+}
+
+fn finding(finding: &Finding, look: &Look) -> String {
+    let meaning = match finding.severity {
+        Severity::Info => Meaning::Note,
+        Severity::Warning => Meaning::Warning,
+        Severity::Error => Meaning::Error,
+    };
+    let head = look.paint(meaning, &format!("{}:", en::findings::severity(finding.severity)));
+    let subject = en::findings::subject(&finding.subject).map_or_else(String::new, |s| s + ": ");
+    paragraph(&format!("{head} {subject}"), &en::findings::finding(&finding.kind), look)
+}
+
+/// Every reason why a request cannot be met, and for each what would fit.
+pub fn refusals(refusals: &[Refusal]) -> String {
+    refusals_with(refusals, &Look::default())
+}
+
+/// The same in colour, or with the mark of a simulated host.
+pub fn refusals_with(refusals: &[Refusal], look: &Look) -> String {
+    let head = look.paint(Meaning::Error, &format!("{}:", labels::REFUSED));
+    let said = refusals.iter().map(|r| en::refusals::refusal(r));
+    said.map(|said| paragraph(&format!("{head} "), &said, look)).collect()
+}
+
+fn paragraph(head: &str, said: &Said, look: &Look) -> String {
+    let mut text = format!("{head}{}{}\n", said.sentence, simulated_suffix(look));
+    for fact in &said.facts {
+        text += &format!("    {fact}\n");
+    }
+    for (index, way) in said.ways.iter().enumerate() {
+        let word = if index == 0 { labels::TO_DO } else { labels::OR };
+        let way = way.strip_prefix("or ").unwrap_or(way);
+        text += &format!("  {} {way}\n", look.paint(Meaning::ToDo, &format!("{word:>5}:")));
+    }
+    text
+}
+
+/// What happens while a plan is carried out, one line each, without its line end.
+pub fn event(event: &Event) -> String {
+    en::events::event(event)
+}
+
+/// An element that numawise wrote and somebody changed since; `None` where it is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoElement {
+    pub element: String,
+    pub before: Option<String>,
+    pub written: Option<String>,
+    pub today: Option<String>,
+}
+
+/// The three ways an element has been, and what can be done now.
+pub fn undo_conflicts(conflicts: &[UndoElement], look: &Look) -> String {
+    let refused = look.paint(Meaning::Error, &format!("{}:", labels::REFUSED));
+    let mut text =
+        format!("{refused} {}{}\n", en::undo::sentence(conflicts.len()), simulated_suffix(look));
+    for conflict in conflicts {
+        text += &format!("    {}\n", conflict.element);
+        let ways = [
+            (en::undo::BEFORE, &conflict.before),
+            (en::undo::WRITTEN, &conflict.written),
+            (en::undo::TODAY, &conflict.today),
+        ];
+        for (word, value) in ways {
+            let value = value.as_deref().unwrap_or(en::undo::ABSENT);
+            text += &format!("      {word} {value}\n");
+        }
+    }
+    for (index, way) in en::undo::WAYS.iter().enumerate() {
+        let word = if index == 0 { labels::TO_DO } else { labels::OR };
+        text += &format!("  {} {way}\n", look.paint(Meaning::ToDo, &format!("{word:>5}:")));
+    }
+    text
+}
+
+/// The text, a caret under the place (a byte offset), and what is wrong there. Long texts are cut
+/// around the place.
+pub fn list_error(text: &str, at: usize, message: &str) -> String {
+    const BEFORE: usize = 30;
+    const AFTER: usize = 40;
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let place = text.char_indices().take_while(|(byte, _)| *byte < at).count();
+    let skip = place.saturating_sub(BEFORE);
+    let shown: String = clean.chars().skip(skip).take(BEFORE + AFTER).collect();
+    let cut_left = if skip > 0 { "..." } else { "" };
+    let cut_right = if clean.chars().count() > skip + BEFORE + AFTER { "..." } else { "" };
+    let indent = " ".repeat(cut_left.len() + place - skip);
+    format!("  {cut_left}{shown}{cut_right}\n  {indent}^ {message}\n")
+}

@@ -1,0 +1,170 @@
+//! Hosts, guests and plans that several tests draw.
+
+use numawise_model::guest::GuestCell;
+use numawise_model::{
+    Claim, ClaimId, CpuSet, GuestCpuTopology, GuestUuid, HelperPlacement, Host, Ledger, Mode, Node,
+    Owner, Pcpu, Pnode, Purpose, Source, Utilisation, Vcpu, Vnode,
+};
+use numawise_render::{GuestState, GuestView, Look};
+use numawise_testkit::{Numbering, Shape};
+use std::collections::BTreeMap;
+
+pub const GIB: u64 = 1 << 30;
+
+pub fn cpus(text: &str) -> CpuSet {
+    numawise_model::parse_list(text).expect("a list in a test")
+}
+
+/// The seed's host: two packages of 32 cores without SMT.
+pub fn two_by_32() -> Host {
+    Shape::two_nodes(32, 256 * GIB).host()
+}
+
+/// Two packages x 4 nodes x 3 L3 domains x 8 cores x 2 threads: 384 CPUs.
+pub fn epyc_384() -> Host {
+    Shape {
+        packages: 2,
+        nodes_per_package: 4,
+        l3_per_node: 3,
+        cores_per_l3: 8,
+        threads: 2,
+        numbering: Numbering::SiblingsApart,
+        node_bytes: 192 * GIB,
+        hugepages: BTreeMap::new(),
+    }
+    .host()
+}
+
+/// Two packages x 1 node x 24 L3 domains x 8 cores x 2 threads: 768 CPUs.
+pub fn epyc_768() -> Host {
+    Shape { packages: 2, nodes_per_package: 1, l3_per_node: 24, ..epyc_shape() }.host()
+}
+
+fn epyc_shape() -> Shape {
+    Shape {
+        packages: 1,
+        nodes_per_package: 1,
+        l3_per_node: 2,
+        cores_per_l3: 8,
+        threads: 2,
+        numbering: Numbering::SiblingsApart,
+        node_bytes: 192 * GIB,
+        hugepages: BTreeMap::new(),
+    }
+}
+
+pub fn one_cpu_pair() -> Host {
+    Shape { l3_per_node: 1, cores_per_l3: 1, ..epyc_shape() }.host()
+}
+
+/// 4 + 4 CPUs with a third node of memory alone (CXL).
+pub fn with_memory_only_node() -> Host {
+    let mut host = Shape::two_nodes(4, 16 * GIB).host();
+    let distances = [(Pnode(0), 14), (Pnode(1), 24), (Pnode(2), 10)].into();
+    host.topology.nodes.push(Node {
+        id: Pnode(2),
+        cpus: CpuSet::new(),
+        memory_total_bytes: Some(64 * GIB),
+        distances,
+    });
+    host.topology.nodes[0].distances.insert(Pnode(2), 14);
+    host.topology.nodes[1].distances.insert(Pnode(2), 24);
+    host
+}
+
+/// One L3 domain over both nodes: sub-NUMA clustering.
+pub fn l3_over_two_nodes() -> Host {
+    let mut host = Shape::two_nodes(4, 16 * GIB).host();
+    host.topology.packages =
+        vec![numawise_model::Package { cpus: cpus("0-7"), firmware_id: Some(0) }];
+    host.topology.l3_domains.truncate(1);
+    host.topology.l3_domains[0].cpus = cpus("0-7");
+    host
+}
+
+/// CPUs 6-7 are in no node.
+pub fn cpus_in_no_node() -> Host {
+    let mut host = Shape::two_nodes(4, 16 * GIB).host();
+    host.topology.nodes[1].cpus = cpus("4-5");
+    host
+}
+
+pub fn no_l3() -> Host {
+    let mut host = Shape::two_nodes(4, 16 * GIB).host();
+    host.topology.l3_domains.clear();
+    host
+}
+
+/// A node that reaches over both packages.
+pub fn node_over_two_packages() -> Host {
+    let mut host = Shape::two_nodes(4, 16 * GIB).host();
+    host.topology.nodes.truncate(1);
+    host.topology.nodes[0].cpus = cpus("0-7");
+    host.topology.nodes[0].distances = [(Pnode(0), 10)].into();
+    host
+}
+
+pub fn guest_owner(name: &str, number: u32) -> Owner {
+    let uuid = GuestUuid(format!("00000000-0000-4000-8000-{number:012}"));
+    Owner::Guest { uuid, name: name.to_owned() }
+}
+
+pub fn claim(owner: Owner, list: &str, mode: Mode) -> Claim {
+    Claim {
+        id: ClaimId(format!("claim-{list}")),
+        owner,
+        cpus: cpus(list),
+        mode,
+        purpose: Purpose::Vcpus,
+        pages: BTreeMap::new(),
+        source: Source::Numawise,
+    }
+}
+
+pub fn ledger(claims: Vec<Claim>) -> Ledger {
+    Ledger { claims }
+}
+
+/// Every CPU used a little more than the one before it.
+pub fn with_use(mut host: Host) -> Host {
+    let used =
+        host.topology.online.iter().map(|Pcpu(n)| (Pcpu(n), Utilisation((n * 37 % 1001) as u16)));
+    host.levels.utilisation = used.collect();
+    host
+}
+
+/// The seed's guest on [`two_by_32`]: 48 vCPUs, the higher node first.
+pub fn seed_guest(host: &Host) -> GuestView<'_> {
+    let cell = |id: u32, first: u32, last: u32, gib: u64, distances: [u32; 2]| GuestCell {
+        id: Vnode(id),
+        vcpus: (first..=last).map(Vcpu).collect(),
+        memory_bytes: gib * GIB,
+        distances: [(Vnode(0), distances[0]), (Vnode(1), distances[1])].into(),
+    };
+    let onto = |v: u32| if v < 32 { v + 32 } else { v - 32 };
+    GuestView {
+        name: "db01",
+        uuid: None,
+        state: GuestState::Running,
+        host_name: "seed",
+        host,
+        ledger: None,
+        vcpus: 48,
+        memory_bytes: 192 * GIB,
+        binding: (0..48).map(|v| (Vcpu(v), CpuSet::single(Pcpu(onto(v))))).collect(),
+        mode: Some(Mode::Exclusive),
+        cells: vec![cell(0, 0, 31, 128, [10, 21]), cell(1, 32, 47, 64, [21, 10])],
+        memory_nodes: [
+            (Vnode(0), [Pnode(1)].into_iter().collect()),
+            (Vnode(1), [Pnode(0)].into_iter().collect()),
+        ]
+        .into(),
+        cpu: Some(GuestCpuTopology { sockets: 3, dies: 1, clusters: 1, cores: 16, threads: 1 }),
+        helpers: HelperPlacement {
+            emulator: Some(cpus("0,32")),
+            iothreads: [(1, cpus("0,32")), (2, cpus("0,32"))].into(),
+        },
+        drift: Vec::new(),
+        look: Look::default(),
+    }
+}
