@@ -19,6 +19,7 @@ pub mod ledger;
 pub mod levels;
 pub mod plan;
 pub mod reason;
+pub mod report;
 pub mod request;
 pub mod state;
 pub mod wire;
@@ -31,3 +32,6 @@ pub use host::host_to_json;
 pub use ledger::{ledger_to_json, parse_ledger};
 pub use plan::{PlanDoc, parse_plan, plan_to_json};
 pub use wire::Wire;
+
+#[cfg(test)]
+mod schema_tests;
