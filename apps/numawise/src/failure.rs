@@ -2,8 +2,10 @@
 
 use anyhow::Error;
 use numawise_engine::error::EngineError;
-use numawise_engine::ports::PortError;
-use numawise_render::text;
+use numawise_engine::ports::{PortError, UndoConflict};
+use numawise_render::text::{self, UndoElement};
+use numawise_render::Look;
+use numawise_sysfs::ReadError;
 use std::process::ExitCode;
 
 pub const EXIT_CODES: &str = "\
@@ -67,6 +69,9 @@ pub fn code(error: &Error) -> u8 {
     if let Some(engine) = error.downcast_ref::<EngineError>() {
         return engine_code(engine);
     }
+    if let Some(read) = error.downcast_ref::<ReadError>() {
+        return if read.is_no_access() { NO_ACCESS } else { USAGE };
+    }
     match error.downcast_ref::<PortError>() {
         Some(port) => port_code(port),
         None => FAILURE,
@@ -98,12 +103,14 @@ fn port_code(error: &PortError) -> u8 {
 
 fn engine_text(error: &EngineError) -> String {
     let first = error.to_string();
+    let look = Look { width: 100, colour: false, simulated: false };
     let more = match error {
-        EngineError::Refused(refusals) => text::refusals(refusals),
-        EngineError::Judged(findings) => text::findings(findings),
-        EngineError::UndoConflicts(conflicts) => text::undo_conflicts(conflicts.iter().map(|c| {
-            [Some(c.element.clone()), c.before.clone(), c.written.clone(), c.today.clone()]
-        })),
+        EngineError::Refused(refusals) => text::refusals(refusals, &look),
+        EngineError::Judged(findings) => text::findings(findings, &look),
+        EngineError::UndoConflicts(conflicts) => {
+            let elements: Vec<UndoElement> = conflicts.iter().map(undo_element).collect();
+            text::undo_conflicts(&elements, &look)
+        }
         EngineError::Stale(_) => {
             "Nothing was changed. Make the plan again: numawise plan (or numawise bind, which \
              plans and applies in one go)."
@@ -124,4 +131,13 @@ fn engine_text(error: &EngineError) -> String {
         EngineError::Port(_) | EngineError::RolledBack { .. } => String::new(),
     };
     if more.is_empty() { first } else { format!("{first}\n{}", more.trim_end()) }
+}
+
+fn undo_element(conflict: &UndoConflict) -> UndoElement {
+    UndoElement {
+        element: conflict.element.clone(),
+        before: conflict.before.clone(),
+        written: conflict.written.clone(),
+        today: conflict.today.clone(),
+    }
 }

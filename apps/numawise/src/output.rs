@@ -1,7 +1,7 @@
 //! The one place that prints: text and documents to standard output, remarks to standard error.
 
 use anyhow::Result;
-use serde::Serialize;
+use numawise_render::Look;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Prints text; a reader that has gone away ends the program quietly, as with any filter.
@@ -14,21 +14,22 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-pub fn print_json<T: Serialize>(value: &T) -> Result<()> {
-    print(&serde_json::to_string_pretty(value)?)
-}
-
 /// A remark for the person at the terminal: never mixed into a document.
 pub fn remark(text: &str) {
     anstream::eprintln!("{}", text.trim_end());
 }
 
-pub fn is_colour() -> bool {
+/// How pictures are drawn on this terminal.
+pub fn look(simulated: bool) -> Look {
+    Look { width: width(), colour: is_colour(), simulated }
+}
+
+fn is_colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Columns of the terminal; 100 where there is none.
-pub fn width() -> usize {
+fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
     match size.map(|size| usize::from(size.ws_col)) {
         Some(columns) if columns >= 40 => columns.min(160),

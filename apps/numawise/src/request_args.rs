@@ -164,7 +164,7 @@ fn split<'t>(text: &'t str, flag: &str, wanted: &str) -> Result<(&'t str, &'t st
 /// One side of a rule; the remark on exclusions that libvirt would read otherwise goes out at once.
 fn set<I: Id>(flag: &str, whole: &str, text: &str) -> Result<numawise_model::IdSet<I>> {
     let rule = parse_rule(text).map_err(|error| {
-        let drawn = numawise_render::text::list_error(&error.text, error.at, &error.kind.to_string());
+        let drawn = numawise_render::text::list_error(&error.text, error.at, &error.kind.to_string(), &output::look(false));
         coded(USAGE, format!("{flag} '{whole}':\n{drawn}"))
     })?;
     if !rule.excluded_before_included.is_empty() {
@@ -173,7 +173,7 @@ fn set<I: Id>(flag: &str, whole: &str, text: &str) -> Result<numawise_model::IdS
             cpus: rule.excluded_before_included.to_string(),
         };
         let finding = Finding::plan(Severity::Warning, kind);
-        output::remark(&numawise_render::text::findings(&[finding]));
+        output::remark(&numawise_render::text::findings(&[finding], &output::look(false)));
     }
     Ok(rule.set)
 }

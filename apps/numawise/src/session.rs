@@ -115,8 +115,8 @@ fn tell(event: &Event, simulated: bool, quiet: bool) {
     if quiet && !matches!(event, Event::Recovered { .. }) {
         return;
     }
-    let mark = if simulated { "simulated host: " } else { "" };
-    output::remark(&format!("{mark}{}", numawise_render::text::event(event)));
+    let look = output::look(simulated);
+    output::remark(&numawise_render::text::event(event, &look));
 }
 
 /// As `kill -9` would: nothing is cleaned up.
@@ -168,10 +168,15 @@ pub fn embedded_folder(config: &Config) -> Result<PathBuf> {
     }
 }
 
+/// The live kernel's counters now.
+pub fn read_counters() -> Result<UsageSample> {
+    Ok(numawise_sysfs::read_usage(Path::new("/"), SystemClock.now_unix_sec())?)
+}
+
 /// Takes a sample of the live kernel's counters, keeps it, and averages over the last 15 minutes.
 /// A store that cannot be written (no right to) costs the memory, not the command.
 pub fn note_usage(store: &dyn Store, host: &HostId) -> Result<Option<UsageAverage>> {
-    let now: UsageSample = numawise_sysfs::read_usage(&numawise_sysfs::Source::live())?;
+    let now = read_counters()?;
     let earlier = store.usage_samples(host)?;
     let found = average(&earlier, &now);
     store.add_usage_sample(host, &now)?;

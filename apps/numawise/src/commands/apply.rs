@@ -7,13 +7,14 @@ use crate::session::{CarryOutArgs, Session, fresh_id};
 use anyhow::Result;
 use clap::Args;
 use numawise_documents::parse_plan;
+use numawise_documents::report::{ReportedGuest, outcome_to_json};
 use numawise_engine::apply::ApplyOptions;
 use numawise_engine::intent::IntentId;
 use numawise_engine::ports::{DomainEditor, Hypervisor, Store};
-use numawise_engine::reconcile::Outcome;
+use numawise_engine::reconcile::{Outcome, planned_xml};
 use numawise_model::{Plan, PlanId, Severity};
+use numawise_render::diff::Names;
 use numawise_render::text;
-use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -69,8 +70,7 @@ fn show_change(session: &Session, plan: &Plan) -> Result<ExitCode> {
     let guest = plan.guest.as_ref();
     let guest = guest.ok_or(numawise_engine::error::EngineError::PlanWithoutGuest)?;
     let before = session.hypervisor.inactive_xml(&guest.uuid)?;
-    let note = plan.vnuma.as_ref().map(numawise_documents::frozen_note);
-    let after = session.editor().apply(&before, &plan.edit(), note.as_deref())?;
+    let after = planned_xml(session.editor(), plan, &before)?;
     output::print(&diff(session, &guest.name, &before, &after))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -80,26 +80,25 @@ pub fn diff(session: &Session, guest: &str, before: &str, after: &str) -> String
     let editor = session.editor();
     let (before, after) = (editor.mask_secrets(before), editor.mask_secrets(after));
     let names = (format!("{guest}.xml (now)"), format!("{guest}.xml (planned)"));
-    numawise_render::diff::unified(&before, &after, (&names.0, &names.1), output::is_colour())
+    let names = Names { before: &names.0, after: &names.1 };
+    let look = output::look(session.hypervisor.is_simulated());
+    numawise_render::diff::unified(&before, &after, names, &look)
 }
 
 /// How it went: exit code 0, or 5 when verify saw what should not be.
 pub fn report(global: &GlobalArgs, session: &Session, outcome: &Outcome) -> Result<ExitCode> {
     let drift = outcome.findings.iter().any(numawise_audit::is_drift);
     if global.json {
-        output::print_json(&json!({
-            "schema": "numawise.outcome",
-            "version": 1,
-            "simulated": session.hypervisor.is_simulated(),
-            "guest": { "name": outcome.guest.name, "uuid": outcome.guest.uuid.0 },
-            "pending_restart": outcome.pending_restart,
-            "agrees": !drift,
-            "findings": numawise_documents::finding_docs(&outcome.findings),
-        }))?;
+        let guest = &outcome.guest;
+        let simulated = session.hypervisor.is_simulated();
+        let guest = ReportedGuest::new(&guest.name, &guest.uuid, guest.running, simulated);
+        let (pending, findings) = (outcome.pending_restart, &outcome.findings);
+        output::print(&outcome_to_json(guest, !drift, pending, findings))?;
     } else {
         let worth: Vec<_> =
             outcome.findings.iter().filter(|f| f.severity >= Severity::Warning).cloned().collect();
-        output::print(&text::findings(&worth))?;
+        let look = output::look(session.hypervisor.is_simulated());
+        output::print(&text::findings(&worth, &look))?;
     }
     Ok(if drift { ExitCode::from(DRIFT) } else { ExitCode::SUCCESS })
 }

@@ -9,7 +9,6 @@ use numawise_model::{
     CpuSet, Finding, FindingKind, ListError, MAX_ID, Pcpu, Rule, Severity, parse_mask, parse_rule,
 };
 use numawise_render::text;
-use serde_json::json;
 use std::process::ExitCode;
 
 /// Prints the set as a normalised list. `-` is a range, `^` excludes; the set is all that is
@@ -31,22 +30,16 @@ pub struct CpusetArgs {
 
 pub fn run(global: &GlobalArgs, args: &CpusetArgs) -> Result<ExitCode> {
     let rule = parse(args).map_err(|error| {
-        coded(USAGE, text::list_error(&error.text, error.at, &error.kind.to_string()))
+        coded(USAGE, text::list_error(&error.text, error.at, &error.kind.to_string(), &output::look(false)))
     })?;
     check_range(args, &rule.set)?;
     if !rule.excluded_before_included.is_empty() {
         let cpus = rule.excluded_before_included.to_string();
         let kind = FindingKind::RuleOrder { rule: args.text.clone(), cpus };
-        output::remark(&text::findings(&[Finding::plan(Severity::Warning, kind)]));
+        output::remark(&text::findings(&[Finding::plan(Severity::Warning, kind)], &output::look(false)));
     }
     if global.json {
-        output::print_json(&json!({
-            "schema": "numawise.cpuset",
-            "version": 1,
-            "cpus": rule.set.to_string(),
-            "count": rule.set.len(),
-            "excluded_before_included": rule.excluded_before_included.to_string(),
-        }))?;
+        output::print(&numawise_documents::report::cpuset_to_json(&rule))?;
     } else {
         output::print(&format!("{}\n", rule.set))?;
     }

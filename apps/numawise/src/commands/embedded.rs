@@ -140,15 +140,13 @@ pub fn init(global: &GlobalArgs, args: &InitArgs) -> Result<ExitCode> {
         return Err(coded(USAGE, text));
     }
     let named = host_source::read(Some(&args.host), false)?;
-    let capture = host_source::capture_bytes(&args.host)?;
+    let source = host_source::open(Some(&args.host))?;
     let id = args.id.clone().unwrap_or(named.id.0);
-    let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(&folder)?;
-        std::fs::write(folder.join("host-id"), &id)?;
-        std::fs::write(folder.join("host.tar.xz.part"), capture)?;
-        std::fs::rename(folder.join("host.tar.xz.part"), folder.join("host.tar.xz"))
-    };
-    write().with_context(|| format!("writing into {}", folder.display()))?;
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(folder.join("host-id"), &id))
+        .with_context(|| format!("writing into {}", folder.display()))?;
+    // The capture last, and whole or not at all: it is what makes the folder a hypervisor.
+    numawise_sysfs::capture(&source, &folder.join("host.tar.xz"))?;
     output::print(&format!("simulated host: {id} is in {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }

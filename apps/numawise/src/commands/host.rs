@@ -1,18 +1,15 @@
 //! `numawise host`: a host's picture, a capture of it, its use.
 
 use crate::config::{Config, GlobalArgs};
-use crate::failure::{USAGE, coded};
 use crate::host_source::{self, NamedHost};
 use crate::output;
-use crate::session::note_usage;
+use crate::session::{note_usage, read_counters};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use numawise_documents::host_to_json;
 use numawise_engine::usage::{UsageAverage, average};
 use numawise_render::{HostView, svg, text};
 use numawise_store::SqliteStore;
-use numawise_sysfs::Source;
-use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -61,7 +58,7 @@ pub struct UsageArgs {
 pub fn run(global: &GlobalArgs, command: &HostCommand) -> Result<ExitCode> {
     match command {
         HostCommand::Show(args) => show(global, args),
-        HostCommand::Capture(args) => capture(global, args),
+        HostCommand::Capture(args) => capture(args),
         HostCommand::Usage(args) => usage(global, args),
     }
 }
@@ -108,23 +105,11 @@ pub fn add_usage(global: &GlobalArgs, named: &mut NamedHost) -> Result<Option<i6
     }))
 }
 
-fn capture(global: &GlobalArgs, args: &CaptureArgs) -> Result<ExitCode> {
-    let source = match args.host.as_deref() {
-        None => Source::live(),
-        Some(wanted) if wanted.starts_with("bundled:") => {
-            return Err(coded(USAGE, "a bundled host is a capture already"));
-        }
-        Some(path) => numawise_sysfs::open(path.as_ref())?,
-    };
+fn capture(args: &CaptureArgs) -> Result<ExitCode> {
+    let source = host_source::open(args.host.as_deref())?;
     numawise_sysfs::capture(&source, &args.file)?;
-    if global.json {
-        output::print_json(&json!({
-            "schema": "numawise.captured", "version": 1, "file": args.file.display().to_string(),
-        }))?;
-    } else {
-        let file = args.file.display();
-        output::print(&format!("{file} is written. Look at it: numawise host show --host {file}"))?;
-    }
+    let file = args.file.display();
+    output::remark(&format!("{file} is written. Look at it: numawise host show --host {file}"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -148,20 +133,16 @@ fn usage(global: &GlobalArgs, args: &UsageArgs) -> Result<ExitCode> {
 
 /// The first call on a machine has nothing to compare with: it looks twice, two seconds apart.
 fn short_look() -> Result<UsageAverage> {
-    let before = numawise_sysfs::read_usage(&Source::live())?;
+    let before = read_counters()?;
     std::thread::sleep(Duration::from_secs(2));
-    let after = numawise_sysfs::read_usage(&Source::live())?;
+    let after = read_counters()?;
     average(&[before], &after).context("the kernel's CPU counters did not move in two seconds")
 }
 
 fn print_usage(global: &GlobalArgs, named: &NamedHost, found: &UsageAverage) -> Result<()> {
     if global.json {
-        let cpus: serde_json::Map<String, serde_json::Value> =
-            found.cpus.iter().map(|(cpu, use_)| (cpu.to_string(), json!(use_.percent()))).collect();
-        return output::print(&serde_json::to_string(&json!({
-            "schema": "numawise.usage", "version": 1,
-            "window_sec": found.window_sec, "busy_percent": cpus,
-        }))?);
+        let document = numawise_documents::report::usage_to_json(found.window_sec, &found.cpus);
+        return output::print(&document);
     }
     let look = output::look(false);
     let mut host = named.host.clone();

@@ -5,11 +5,12 @@ use crate::output;
 use crate::session::Session;
 use anyhow::Result;
 use clap::Args;
+use numawise_documents::Wire;
+use numawise_documents::report::{GuestLineDoc, ReportedGuest, guests_to_json, mode_word};
 use numawise_engine::ports::Hypervisor;
 use numawise_engine::verify::GuestState as Seen;
-use numawise_model::{CpuSet, Mode};
+use numawise_model::CpuSet;
 use numawise_render::{GuestRow, GuestState, text};
-use serde_json::json;
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -18,16 +19,18 @@ pub struct ListArgs {}
 pub fn run(global: &GlobalArgs, _args: &ListArgs) -> Result<ExitCode> {
     let session = Session::open(global)?;
     let engine = session.engine(None);
-    let mut rows = Vec::new();
-    for guest in session.hypervisor.guests()? {
-        rows.push(row(&engine.look(&guest.uuid.0)?));
-    }
     let simulated = session.hypervisor.is_simulated();
+    let mut rows = Vec::new();
+    let mut lines = Vec::new();
+    for guest in session.hypervisor.guests()? {
+        let row = row(&engine.look(&guest.uuid.0)?);
+        let running = row.state == GuestState::Running;
+        let guest = ReportedGuest::new(&guest.name, &guest.uuid, running, simulated);
+        lines.push(line(&row, guest));
+        rows.push(row);
+    }
     if global.json {
-        let guests: Vec<_> = rows.iter().map(json_row).collect();
-        output::print_json(&json!({
-            "schema": "numawise.guests", "version": 1, "simulated": simulated, "guests": guests,
-        }))?;
+        output::print(&guests_to_json(&lines))?;
     } else {
         output::print(&text::guests(&rows, &output::look(simulated)))?;
     }
@@ -54,19 +57,15 @@ fn row(seen: &Seen) -> GuestRow {
     }
 }
 
-fn json_row(row: &GuestRow) -> serde_json::Value {
-    json!({
-        "name": row.name,
-        "running": row.state == GuestState::Running,
-        "vcpus": row.vcpus,
-        "memory_bytes": row.memory_bytes,
-        "pcpus": row.pcpus.to_string(),
-        "binding_mode": row.mode.map(|mode| match mode {
-            Mode::Exclusive => "exclusive",
-            Mode::Shared => "shared",
-        }),
-        "host_nodes": row.nodes.to_string(),
-        "vnuma_vcpus": row.vnuma,
-        "drift": row.drift,
-    })
+fn line(row: &GuestRow, guest: ReportedGuest) -> GuestLineDoc {
+    GuestLineDoc {
+        guest,
+        vcpus: row.vcpus,
+        memory_bytes: row.memory_bytes,
+        pcpus: row.pcpus.to_doc(),
+        binding_mode: row.mode.map(mode_word),
+        host_nodes: row.nodes.to_doc(),
+        vnuma_vcpus: row.vnuma.clone(),
+        drift: row.drift,
+    }
 }

@@ -10,8 +10,9 @@ use crate::{output, size};
 use anyhow::{Context, Result};
 use clap::Args;
 use numawise_documents::plan_to_json;
-use numawise_engine::planning::{plan_size, planned_xml_for};
+use numawise_engine::planning::plan_size;
 use numawise_engine::ports::{DomainEditor, Hypervisor, Store};
+use numawise_engine::reconcile::planned_xml;
 use numawise_libvirt::DomainXmlEditor;
 use numawise_model::{GuestConfig, Host, Plan, Request};
 use numawise_render::{PlanView, text};
@@ -103,7 +104,7 @@ fn plan_xml(global: &GlobalArgs, args: &PlanArgs, path: &Path) -> Result<ExitCod
     let request = args.request.for_guest(&config, args.request.policy()?);
     let host = read_host(global, args)?;
     let plan = plan_on(global, &host, Some(&config), &request)?;
-    let after = planned_xml_for(&DomainXmlEditor, &plan, &before)?;
+    let after = planned_xml(&DomainXmlEditor, &plan, &before)?;
     if let Some(out) = &args.xml_out {
         write_private(out, &after)?;
     }

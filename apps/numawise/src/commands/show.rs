@@ -5,11 +5,10 @@ use crate::output;
 use crate::session::Session;
 use anyhow::{Context, Result};
 use clap::Args;
-use numawise_documents::{finding_docs, guest_config_json};
+use numawise_documents::report::{GuestReport, ReportedGuest, guest_to_json};
 use numawise_engine::ports::Hypervisor;
 use numawise_engine::verify::GuestState as Seen;
 use numawise_render::{GuestState, GuestView, svg, text};
-use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -54,14 +53,14 @@ pub fn view<'a>(seen: &'a Seen, host_name: &'a str, simulated: bool) -> GuestVie
 }
 
 fn print_json(session: &Session, seen: &Seen) -> Result<()> {
-    output::print_json(&json!({
-        "schema": "numawise.guest",
-        "version": 1,
-        "simulated": session.hypervisor.is_simulated(),
-        "running": seen.summary.running,
-        "stored": guest_config_json(&seen.stored),
-        "live": seen.live.as_ref().map(guest_config_json),
-        "plan": seen.plan.as_ref().map(|plan| plan.id.to_string()),
-        "findings": finding_docs(&seen.findings),
+    let guest = &seen.summary;
+    let simulated = session.hypervisor.is_simulated();
+    output::print(&guest_to_json(GuestReport {
+        guest: ReportedGuest::new(&guest.name, &guest.uuid, guest.running, simulated),
+        plan_id: seen.plan.as_ref().map(|plan| plan.id.to_string()),
+        stored: &seen.stored,
+        live: seen.live.as_ref(),
+        frozen: seen.frozen.as_ref(),
+        findings: &seen.findings,
     }))
 }

@@ -6,10 +6,9 @@ use crate::output;
 use crate::session::Session;
 use anyhow::Result;
 use clap::Args;
-use numawise_documents::finding_docs;
+use numawise_documents::report::{ReportedGuest, verdict_to_json};
 use numawise_engine::ports::Hypervisor;
 use numawise_render::text;
-use serde_json::json;
 use std::process::ExitCode;
 
 /// Compares the plan in force with the stored XML, the live XML, the affinity of every thread and
@@ -26,15 +25,9 @@ pub fn run(global: &GlobalArgs, args: &VerifyArgs) -> Result<ExitCode> {
     let drift = state.findings.iter().any(numawise_audit::is_drift);
     let simulated = session.hypervisor.is_simulated();
     if global.json {
-        output::print_json(&json!({
-            "schema": "numawise.verdict",
-            "version": 1,
-            "simulated": simulated,
-            "guest": { "name": state.summary.name, "uuid": state.summary.uuid.0 },
-            "running": state.summary.running,
-            "agrees": !drift,
-            "findings": finding_docs(&state.findings),
-        }))?;
+        let guest = &state.summary;
+        let guest = ReportedGuest::new(&guest.name, &guest.uuid, guest.running, simulated);
+        output::print(&verdict_to_json(guest, !drift, &state.findings))?;
     } else {
         let look = output::look(simulated);
         output::print(&text::findings(&state.findings, &look))?;
