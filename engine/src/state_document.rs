@@ -158,3 +158,149 @@ fn record(doc: GuestRecordDoc) -> Result<GuestRecord, DocumentError> {
     }
     Ok(GuestRecord { name: doc.name, frozen: Wire::from_doc(doc.frozen), applied })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numawise_model::{
+        Binding, CpuSet, FrozenTopology, GuestCpuTopology, HelperPlacement, HostId, HostRef,
+        Levels, MemoryMode, Mode, PageSize, Plan, PlanId, Policy, Request, Vcpu,
+    };
+    use std::collections::BTreeMap;
+
+    fn plan(id: &str) -> Box<Plan> {
+        Box::new(Plan {
+            id: PlanId(id.to_owned()),
+            host: HostRef { id: HostId("h".to_owned()), topology_digest: "d".to_owned() },
+            guest: None,
+            request: Request {
+                vcpus: 11,
+                memory_bytes: 1 << 30,
+                page_size: PageSize::BASE_4K,
+                policy: Policy::Smart,
+                shared: false,
+                overcommit: false,
+                vnuma: false,
+                cells_per_node: 1,
+                max_sockets: None,
+                memory_mode: MemoryMode::Strict,
+                new_topology: false,
+                fix_guest: false,
+            },
+            binding: Binding {
+                cpus: (0..11).map(|n| (Vcpu(n), CpuSet::single(Pcpu(n)))).collect(),
+                mode: Mode::Exclusive,
+            },
+            vnuma: None,
+            cpu_before: None,
+            helpers: HelperPlacement::default(),
+            claims: Vec::new(),
+            fixes: Vec::new(),
+            requires: Vec::new(),
+            levels: Levels::default(),
+            reasons: Vec::new(),
+            findings: Vec::new(),
+        })
+    }
+
+    fn intent(id: &str, kind: IntentKind, status: IntentStatus) -> Intent {
+        Intent {
+            id: IntentId(id.to_owned()),
+            guest: GuestUuid("u".to_owned()),
+            guest_name: "db".to_owned(),
+            kind,
+            restart: true,
+            base_revision: 7,
+            status,
+            created_unix_sec: -1,
+        }
+    }
+
+    /// A guest that was planned for as often as `depth` says, the last time at the top.
+    fn applied(depth: u32) -> Option<AppliedPlan> {
+        (0..depth).fold(None, |previous, n| {
+            Some(AppliedPlan {
+                intent: IntentId(format!("intent {n}")),
+                plan: plan(&format!("plan {n}")),
+                previous: previous.map(Box::new),
+            })
+        })
+    }
+
+    /// 300 plans in a chain: more than a parser takes when they stand inside one another.
+    #[test]
+    fn a_host_state_comes_back() {
+        let undo = IntentKind::Undo { applied: IntentId("i-1".to_owned()) };
+        let rolled_back = IntentStatus::RolledBack { because: "it did not start".to_owned() };
+        let apply = || IntentKind::Apply { plan: plan("p") };
+        let frozen = FrozenTopology {
+            cells: Vec::new(),
+            cpu: GuestCpuTopology { sockets: 1, dies: 1, clusters: 1, cores: 11, threads: 1 },
+            cpu_before: None,
+        };
+        let record =
+            |depth, frozen| GuestRecord { name: "db".to_owned(), frozen, applied: applied(depth) };
+        let state = HostState {
+            revision: u64::MAX,
+            ledger: Ledger::default(),
+            intents: vec![
+                intent("i-1", apply(), IntentStatus::Pending),
+                intent("i-2", apply(), rolled_back),
+                intent("i-3", undo, IntentStatus::Done),
+            ],
+            guests: BTreeMap::from([
+                (GuestUuid("u".to_owned()), record(300, Some(frozen))),
+                (GuestUuid("v".to_owned()), record(0, None)),
+            ]),
+        };
+        let text = host_state_to_json(&state);
+        assert_eq!(host_state_from_json(&text).expect("the same state"), state);
+    }
+
+    #[test]
+    fn every_step_comes_back() {
+        let text = |s: &str| s.to_owned();
+        let steps = [
+            Step::Backup {
+                before_xml: text("<domain a=\"1\">\n"),
+                after_xml: text("é"),
+                was_running: true,
+            },
+            Step::Defined,
+            Step::ShutDown,
+            Step::Started,
+            Step::Verified { findings: 3 },
+            Step::Finished,
+            Step::RollBack { because: text("no") },
+            Step::RolledBack,
+        ];
+        for step in steps {
+            assert_eq!(step_from_json(&step_to_json(&step)).expect("the same step"), step);
+        }
+    }
+
+    #[test]
+    fn a_usage_sample_comes_back() {
+        let sample = UsageSample {
+            at_unix_sec: 1_700_000_000,
+            boot_unix_sec: 5,
+            cpus: BTreeMap::from([
+                (Pcpu(2), CpuTicks { busy: 1, total: 2 }),
+                (Pcpu(10), CpuTicks { busy: 0, total: u64::MAX }),
+            ]),
+        };
+        assert_eq!(usage_from_json(&usage_to_json(&sample)).expect("the same sample"), sample);
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        let good = usage_to_json(&UsageSample {
+            at_unix_sec: 1,
+            boot_unix_sec: 1,
+            cpus: BTreeMap::from([(Pcpu(3), CpuTicks { busy: 1, total: 2 })]),
+        });
+        let error = usage_from_json(&good.replace("\"total_ticks\":2", "\"total_ticks\":-2"))
+            .expect_err("no counter is negative");
+        assert!(error.to_string().contains("cpus.3.total_ticks: invalid value"), "{error}");
+    }
+}

@@ -1,0 +1,63 @@
+//! The JSON schemas in `schemas/` are made from the types. A change to a type shows here as a
+//! difference; `UPDATE_EXPECT=1 cargo test -p numawise-documents` writes the files anew, and the
+//! reviewer sees what readers of the documents will see.
+
+use crate::guest::FrozenDoc;
+use crate::host::HostDoc;
+use crate::ledger::LedgerDoc;
+use crate::plan::PlanDoc;
+use crate::state::{HostStateDoc, StepDoc, UsageSampleDoc};
+use crate::wire::{IdDoc, ListDoc};
+use expect_test::{ExpectFile, expect_file};
+use numawise_model::{Id, MAX_ID};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+impl<I: Id> JsonSchema for ListDoc<I> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{} list", I::KIND).into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": format!("{}s as a kernel list, like 0-3,8", I::KIND),
+            "type": "string",
+            "pattern": "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$",
+        })
+    }
+}
+
+impl<I: Id> JsonSchema for IdDoc<I> {
+    fn schema_name() -> Cow<'static, str> {
+        I::KIND.into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": I::KIND,
+            "type": "integer",
+            "minimum": 0,
+            "maximum": MAX_ID,
+        })
+    }
+}
+
+fn check<T: JsonSchema>(file: ExpectFile) {
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    file.assert_eq(&crate::error::pretty(&schema));
+}
+
+#[test]
+fn the_schemas_on_file_are_those_of_the_types() {
+    check::<PlanDoc>(expect_file!["../schemas/plan.schema.json"]);
+    check::<HostDoc>(expect_file!["../schemas/host.schema.json"]);
+    check::<LedgerDoc>(expect_file!["../schemas/ledger.schema.json"]);
+    check::<FrozenDoc>(expect_file!["../schemas/frozen-topology.schema.json"]);
+    check::<HostStateDoc>(expect_file!["../schemas/host-state.schema.json"]);
+    check::<StepDoc>(expect_file!["../schemas/step.schema.json"]);
+    check::<UsageSampleDoc>(expect_file!["../schemas/usage-sample.schema.json"]);
+}

@@ -1,0 +1,7 @@
+//! Documents against model values: what is written, what comes back, what is refused.
+
+mod every_variant;
+mod host;
+mod plan;
+mod refused;
+mod stored;
