@@ -24,6 +24,8 @@ pub struct GuestSide {
     pub vcpus: VcpuSet,
     pub unbound: VcpuSet,
     pub memory_bytes: u64,
+    /// To vNUMA nodes 0, 1, ...; empty when they are not given.
+    pub distances: Vec<u32>,
     /// Where the memory comes from, when that is fixed and differs from where the vCPUs are.
     pub memory_elsewhere: Option<NodeSet>,
 }
@@ -69,6 +71,12 @@ fn guest_sides(view: &GuestView<'_>) -> Vec<GuestSide> {
             .and_then(|id| view.memory_nodes.get(&id))
             .filter(|nodes| **nodes != nodes_of(view, &vcpus))
             .cloned(),
+        distances: view
+            .cells
+            .iter()
+            .find(|cell| Some(cell.id) == vnode)
+            .map(|cell| cell.distances.values().copied().collect())
+            .unwrap_or_default(),
         vnode,
         vcpus,
         memory_bytes,

@@ -6,7 +6,7 @@ use crate::look::GuestState;
 use crate::quantity::count;
 use numawise_model::{
     CpuSet, DeviceKind, GuestCpuTopology, GuestFix, Id, L3Id, Mode, NodeSet, PackageId, PageSize,
-    Pnode, Policy, Request, VcpuSet, Vnode,
+    Pcpu, Pnode, Policy, Request, VcpuSet, Vnode,
 };
 
 pub const SIMULATED: &str = "simulated host";
@@ -110,6 +110,8 @@ pub fn usage_window(seconds: i64) -> String {
     }
 }
 
+pub const MARKS_BY_CORE: &str = "one mark per CPU, the threads of a core side by side";
+
 pub fn usage_scale() -> &'static str {
     "one bar per CPU: ▁ up to 12 %, █ above 87 %, ? not sampled"
 }
@@ -155,9 +157,7 @@ pub fn devices_near(cpus: &CpuSet) -> String {
     format!("near CPUs {cpus}")
 }
 
-pub fn devices_unknown() -> &'static str {
-    "whose node is unknown"
-}
+pub const DEVICES_UNKNOWN: &str = "whose node is unknown";
 
 pub fn distance_group(distance: u32, pairs: &str) -> String {
     format!("{distance}: {pairs}")
@@ -167,9 +167,7 @@ pub fn distance_pairs(pairs: usize) -> String {
     count(pairs as u64, "pair")
 }
 
-pub fn distance_home() -> &'static str {
-    "a node to itself"
-}
+pub const DISTANCE_HOME: &str = "a node to itself";
 
 pub fn mark(mark: Mark) -> &'static str {
     match mark {
@@ -183,6 +181,19 @@ pub fn mark(mark: Mark) -> &'static str {
     }
 }
 
+/// The tooltip of a CPU.
+pub fn cpu_tip(
+    cpu: Pcpu,
+    node: Option<Pnode>,
+    owner: Option<&str>,
+    mark: Mark,
+    used: Option<String>,
+) -> String {
+    let owner = owner.map_or_else(String::new, |owner| format!("{owner}, "));
+    let used = used.map_or_else(String::new, |used| format!(", {USE} {used}"));
+    format!("pCPU {cpu}, {}: {owner}{}{used}", self::node(node), self::mark(mark))
+}
+
 pub fn owner_mark(owner: &str, mark: Mark, cpus: &CpuSet) -> String {
     format!("{owner} ({}, {cpus})", self::mark(mark))
 }
@@ -192,6 +203,15 @@ pub fn guest_state(state: GuestState) -> &'static str {
         GuestState::Running => "running",
         GuestState::Off => "shut off",
         GuestState::Planned => "planned",
+    }
+}
+
+/// Of a guest with a binding.
+pub fn bound(mode: Option<Mode>) -> &'static str {
+    match mode {
+        Some(Mode::Exclusive) => "bound to pCPUs of its own",
+        Some(Mode::Shared) => "bound to shared pCPUs",
+        None => "bound",
     }
 }
 
@@ -271,6 +291,10 @@ pub fn vnode_memory(total: &str) -> String {
     format!("{MEMORY} {total}")
 }
 
+pub fn vnode_distances(all: impl Iterator<Item = u32>) -> String {
+    format!("{DISTANCES} {}", distances(all))
+}
+
 pub fn memory_from(nodes: &NodeSet) -> String {
     format!("{MEMORY} from {}", super::nodes(nodes))
 }
@@ -291,8 +315,8 @@ pub fn unused_nodes(nodes: &NodeSet) -> String {
     format!("takes no part: {}", super::nodes(nodes))
 }
 
-/// Where a run begins (to sort by), its vCPUs, and where they go.
-pub fn binding_run(run: &BindingRun, nodes: Option<&str>) -> (u32, String, String) {
+/// The vCPUs of a run, and where they go.
+pub fn binding_run(run: &BindingRun, nodes: Option<&str>) -> (String, String) {
     let name = match run.last - run.first {
         0 => format!("vCPU {}", run.first),
         _ => format!("vCPUs {}-{}", run.first, run.last),
@@ -310,7 +334,7 @@ pub fn binding_run(run: &BindingRun, nodes: Option<&str>) -> (u32, String, Strin
         Onto::AnyOf(cpus) => format!("pCPUs {cpus}, on any of them"),
     };
     let onto = nodes.map_or_else(|| onto.clone(), |nodes| format!("{onto} ({nodes})"));
-    (run.first, name, format!("-> {onto}"))
+    (name, format!("-> {onto}"))
 }
 
 pub fn emulator(cpus: &CpuSet) -> String {

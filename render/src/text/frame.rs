@@ -1,9 +1,9 @@
 //! Frames of box-drawing characters and the fitting of words into them. Widths count characters:
 //! everything drawn here is one column wide, and painting happens after the measuring.
 
+use crate::captions::cut;
 use crate::look::Look;
 use crate::style::Meaning;
-use numawise_model::{Id, IdSet};
 
 /// A line that knows its width apart from the escape sequences in it.
 #[derive(Clone, Debug, Default)]
@@ -36,10 +36,6 @@ impl Line {
         self
     }
 
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
     /// Padded to a column.
     pub fn padded(self, columns: usize) -> Self {
         let missing = columns.saturating_sub(self.columns);
@@ -51,8 +47,21 @@ impl Line {
     }
 }
 
+/// The side on which a line is joined to a box, at the box's first row below its title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    None,
+    Left,
+    Right,
+}
+
 /// A frame with a title in its upper edge, `width` columns wide in all.
 pub fn boxed(title: &str, body: Vec<Line>, width: usize, look: &Look) -> Vec<Line> {
+    joined(title, body, width, Port::None, look)
+}
+
+/// The same with a place for a line to end at.
+pub fn joined(title: &str, body: Vec<Line>, width: usize, port: Port, look: &Look) -> Vec<Line> {
     let inner = width.saturating_sub(4);
     let title = cut(title, inner.saturating_sub(1));
     let rule = "─".repeat(width.saturating_sub(title.chars().count() + 5));
@@ -63,21 +72,15 @@ pub fn boxed(title: &str, body: Vec<Line>, width: usize, look: &Look) -> Vec<Lin
         .painted(look, Meaning::Dim, &format!(" {rule}┐"));
     let bottom = format!("└{}┘", "─".repeat(width.saturating_sub(2)));
     let mut lines = vec![top];
-    for line in body {
+    for (row, line) in body.into_iter().enumerate() {
         let line = line.padded(inner).into_text();
-        let text = format!("{} {line} {}", side("│"), side("│"));
+        let left = if row == 0 && port == Port::Left { "┤" } else { "│" };
+        let right = if row == 0 && port == Port::Right { "├" } else { "│" };
+        let text = format!("{} {line} {}", side(left), side(right));
         lines.push(Line { text, columns: width });
     }
     lines.push(Line::default().painted(look, Meaning::Dim, &bottom));
     lines
-}
-
-/// Cut with an ellipsis to so many columns.
-pub fn cut(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.to_owned();
-    }
-    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// Broken into lines at blanks and after commas; what has neither is broken where it must be.
@@ -110,22 +113,6 @@ pub fn wrap(text: &str, columns: usize, indent: usize) -> Vec<String> {
 
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive([' ', ','])
-}
-
-/// A CPU list in so many columns: whole where it fits, else its beginning and a `…`.
-pub fn fit_list<I: Id>(set: &IdSet<I>, columns: usize) -> String {
-    let whole = set.to_string();
-    if whole.chars().count() <= columns {
-        return whole;
-    }
-    let mut shown = String::new();
-    for part in whole.split_inclusive(',') {
-        if shown.len() + part.len() + 1 > columns {
-            break;
-        }
-        shown += part;
-    }
-    shown + "…"
 }
 
 /// Lines as text, each without trailing blanks.

@@ -1,10 +1,10 @@
 //! A plan in short: who goes where, what the guest will see, what to know about it; and its reasons.
 
-use super::frame::{cut, to_text, wrap};
-use super::guest::{binding, helpers};
+use super::frame::wrap;
 use super::said::findings_with;
 use super::simulated_suffix;
 use super::tables::{drawn, plain_table};
+use crate::captions::{cut, guest as captions};
 use crate::en::{self, labels};
 use crate::look::PlanView;
 use crate::quantity::bytes;
@@ -15,33 +15,36 @@ pub fn plan(plan: &Plan, view: &PlanView<'_>) -> String {
     let width = view.look.width.max(60);
     let title = labels::title_plan(&plan.id.0, &plan.host.id.0) + &simulated_suffix(&view.look);
     let mut text = view.look.paint(Meaning::Title, &cut(&title, width)) + "\n";
-    let mut say = |line: &str| {
-        for part in wrap(line, width, 2) {
-            text += &(part + "\n");
-        }
-    };
-    let request = &plan.request;
-    let guest = plan.guest.as_ref().map(|g| labels::title_guest(&g.name) + ": ");
-    let size = labels::guest_size(request.vcpus, &bytes(request.memory_bytes));
-    let how = labels::policy(request);
-    say(&format!("{}{size}; {how}", guest.unwrap_or_default()));
-    if plan.guest.is_none() {
-        say(labels::PLAN_NO_GUEST);
-    }
-    if plan.binding.cpus.is_empty() {
-        say(labels::PLAN_UNBOUND);
-    } else {
-        say(&labels::plan_memory(request.page_size, request.memory_mode.as_str()));
-        let lines = binding(&plan.binding.cpus, request.vcpus, view.topology, width);
-        text += &to_text(lines);
-        text += &to_text(helpers(&plan.helpers, width));
-    }
+    text += &lines_of(&summary(plan, view), width);
     text += &virtual_topology(plan, width);
     if !plan.findings.is_empty() {
         let look = crate::Look { simulated: false, ..view.look };
         text += &format!("\n{}", findings_with(&plan.findings, &look));
     }
     text
+}
+
+fn summary(plan: &Plan, view: &PlanView<'_>) -> Vec<String> {
+    let request = &plan.request;
+    let guest = plan.guest.as_ref().map(|g| labels::title_guest(&g.name) + ": ");
+    let size = labels::guest_size(request.vcpus, &bytes(request.memory_bytes));
+    let mut lines =
+        vec![format!("{}{size}; {}", guest.unwrap_or_default(), labels::policy(request))];
+    if plan.guest.is_none() {
+        lines.push(labels::PLAN_NO_GUEST.to_owned());
+    }
+    if plan.binding.cpus.is_empty() {
+        lines.push(labels::PLAN_UNBOUND.to_owned());
+    } else {
+        lines.push(labels::plan_memory(request.page_size, request.memory_mode.as_str()));
+        lines.extend(captions::binding(&plan.binding.cpus, request.vcpus, view.topology));
+        lines.extend(captions::helpers(&plan.helpers));
+    }
+    lines
+}
+
+fn lines_of(lines: &[String], width: usize) -> String {
+    lines.iter().flat_map(|line| wrap(line, width, 4)).map(|line| line + "\n").collect()
 }
 
 fn virtual_topology(plan: &Plan, width: usize) -> String {
@@ -60,10 +63,7 @@ fn virtual_topology(plan: &Plan, width: usize) -> String {
     if !plan.fixes.is_empty() {
         lines.push(labels::plan_fixes(&plan.fixes));
     }
-    for line in lines.iter().flat_map(|line| wrap(line, width, 2)) {
-        text += &(line + "\n");
-    }
-    text
+    text + &lines_of(&lines, width)
 }
 
 fn vnuma_table(vnuma: &VirtualTopology, width: usize) -> String {

@@ -1,8 +1,9 @@
 //! Tables: guests, and the use of CPUs.
 
-use super::frame::{cut, wrap};
+use super::frame::wrap;
 use super::host::bar;
 use super::simulated_suffix;
+use crate::captions::cut;
 use crate::en::labels;
 use crate::layout::{HostLayout, NodeBlock, mean_use};
 use crate::look::{GuestRow, HostView, Look};

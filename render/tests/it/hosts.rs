@@ -168,3 +168,55 @@ pub fn seed_guest(host: &Host) -> GuestView<'_> {
         look: Look::default(),
     }
 }
+
+/// Two nodes that take CPUs in turn, as many two-socket machines number them.
+pub fn every_second_cpu() -> Host {
+    let mut host = Shape::two_nodes(32, 256 * GIB).host();
+    for (n, parity) in [0u32, 1].into_iter().enumerate() {
+        let own: CpuSet = (0..64).filter(|cpu| cpu % 2 == parity).map(Pcpu).collect();
+        host.topology.nodes[n].cpus = own.clone();
+        host.topology.packages[n].cpus = own.clone();
+        host.topology.l3_domains[n].cpus = own;
+    }
+    host
+}
+
+/// 128 CPUs with an L3 domain for every core: 64 domains and one more would be too many lines.
+pub fn many_small_l3() -> Host {
+    Shape { packages: 2, l3_per_node: 64, cores_per_l3: 1, ..epyc_shape() }.host()
+}
+
+/// Offline, isolated and forbidden CPUs, hugepages, devices near, far and of no known place, under
+/// a hypervisor.
+pub fn odd_host() -> Host {
+    use numawise_model::{DeviceKind, HugepageLevels, Hypervisor, Locality, PageSize, PciDevice};
+    let mut host = Shape::two_nodes(8, 16 * GIB).host();
+    let t = &mut host.topology;
+    t.offline = cpus("16-19");
+    t.isolated = Some(cpus("4-5"));
+    t.nohz_full = Some(cpus("4-5"));
+    t.allowed.cpus = cpus("0-13");
+    t.allowed.limited_by = Some("/sys/fs/cgroup/cpuset.cpus".to_owned());
+    t.hypervisor = Some(Hypervisor { vendor: Some("KVM".to_owned()) });
+    let device = |address: &str, kind, locality, name: &str| PciDevice {
+        address: address.to_owned(),
+        kind,
+        class: 0,
+        vendor: None,
+        device: None,
+        locality,
+        names: if name.is_empty() { Vec::new() } else { vec![name.to_owned()] },
+    };
+    t.devices = vec![
+        device("0000:01:00.0", DeviceKind::Nic, Locality::Node(Pnode(0)), "eth0"),
+        device("0000:02:00.0", DeviceKind::Other, Locality::Node(Pnode(0)), ""),
+        device("0000:41:00.0", DeviceKind::Nvme, Locality::Unknown, "nvme0"),
+        device("0000:81:00.0", DeviceKind::Gpu, Locality::NearCpus(cpus("8-11")), ""),
+    ];
+    for (node, free) in [(0, 100), (1, 512)] {
+        let pool = HugepageLevels { total: 512, free, reserved: None };
+        let levels = host.levels.nodes.get_mut(&Pnode(node)).expect("the shape has both nodes");
+        levels.hugepages.insert(PageSize::HUGE_2M, pool);
+    }
+    host
+}

@@ -1,4 +1,6 @@
 //! What is drawn and said, beside what it is drawn from.
 
+mod drawings;
+mod guests;
 mod hosts;
 mod pictures;
