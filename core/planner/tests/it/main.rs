@@ -1,4 +1,11 @@
 //! The planner from outside: a request goes in, a plan or refusals come out.
 
 mod binding;
+mod emulator;
+mod frozen;
+mod guest_cpu;
+mod judge;
+mod memory;
+mod properties;
+mod scale;
 mod scene;

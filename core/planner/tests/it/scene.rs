@@ -180,16 +180,18 @@ pub fn shown(plan: &Plan) -> String {
             false => format!("{} (vCPUs on {})", node.memory_node, node.host_node),
         };
         let (id, vcpus, distances) = (node.id, &node.vcpus, distances.join(" "));
-        write!(text, "\nvnode {id}: vcpus {vcpus}, {memory} on node {place}, distances {distances}")
-            .expect("strings take all that is written");
+        write!(
+            text,
+            "\nvnode {id}: vcpus {vcpus}, {memory} on node {place}, distances {distances}"
+        )
+        .expect("strings take all that is written");
     }
     let cpu = vnuma.cpu;
     let l3 = if vnuma.emulate_l3 { ", L3 shown" } else { "" };
     assert_eq!(cpu.clusters, 1);
     let (sockets, dies, cores, threads) = (cpu.sockets, cpu.dies, cpu.cores, cpu.threads);
-    text += &format!(
-        "\ncpu: {sockets} sockets x {dies} dies x {cores} cores x {threads} threads{l3}"
-    );
+    text +=
+        &format!("\ncpu: {sockets} sockets x {dies} dies x {cores} cores x {threads} threads{l3}");
     text
 }
 
@@ -224,4 +226,9 @@ fn span(first: Vcpu, last: Vcpu) -> usize {
 pub fn check(scene: &Scene, expected: &str) {
     let lines: Vec<&str> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     assert_eq!(shown(&scene.planned()), lines.join("\n"));
+}
+
+/// Asserts every refusal, in order.
+pub fn refuses(scene: &Scene, expected: &[Refusal]) {
+    assert_eq!(scene.refused(), expected);
 }
