@@ -4,15 +4,21 @@ use crate::look::Look;
 use crate::style::Meaning;
 use similar::TextDiff;
 
-/// `names` are what the two sides are called. Empty when nothing changes. The text is shown as it is: mask secrets first.
-pub fn unified(before: &str, after: &str, names: (&str, &str), colour: bool) -> String {
+/// What the two sides are called in the diff's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names<'a> {
+    pub before: &'a str,
+    pub after: &'a str,
+}
+
+/// Empty when nothing changes. The text is shown as it is: mask secrets first.
+pub fn unified(before: &str, after: &str, names: Names<'_>, look: &Look) -> String {
     if before == after {
         return String::new();
     }
     let diff = TextDiff::from_lines(before, after);
-    let plain = diff.unified_diff().context_radius(3).header(names.0, names.1).to_string();
-    let look = Look { colour, ..Look::default() };
-    if !colour {
+    let plain = diff.unified_diff().context_radius(3).header(names.before, names.after).to_string();
+    if !look.colour {
         return plain;
     }
     plain

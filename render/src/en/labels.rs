@@ -110,6 +110,11 @@ pub fn usage_window(seconds: i64) -> String {
     }
 }
 
+/// The heading of the table of use.
+pub fn usage_title(seconds: Option<i64>) -> String {
+    seconds.map_or_else(|| format!("{USE} of each CPU"), usage_window)
+}
+
 pub const MARKS_BY_CORE: &str = "one mark per CPU, the threads of a core side by side";
 
 pub fn usage_scale() -> &'static str {
@@ -135,9 +140,7 @@ pub fn not_allowed(cpus: &CpuSet, limited_by: Option<&str>) -> String {
 
 pub fn hypervisor(vendor: Option<&str>) -> String {
     let vendor = vendor.map_or_else(String::new, |v| format!(" ({v})"));
-    format!(
-        "runs under a hypervisor{vendor}: caches and nodes are what it shows, not what they are"
-    )
+    format!("runs under a hypervisor{vendor}: nodes and caches are as it shows them")
 }
 
 pub fn device_kind(kind: DeviceKind) -> &'static str {
@@ -302,7 +305,7 @@ pub fn memory_from(nodes: &NodeSet) -> String {
 /// This guest's pCPUs in a node.
 pub fn bound_here(bound: &CpuSet, of: usize) -> String {
     match bound.len() {
-        0 => format!("no pCPU bound of {of}"),
+        0 => format!("none of its {} bound", count(of as u64, "pCPU")),
         n => format!("pCPUs {bound} ({n} of {of})"),
     }
 }
@@ -383,7 +386,6 @@ pub const PLAN_NO_GUEST: &str =
     "planned for a size only; to apply, plan for a guest: numawise plan GUEST";
 pub const PLAN_UNBOUND: &str = "binding: none, every pin is taken out";
 pub const REASONS: &str = "why:";
-pub const USAGE_HEAD: &str = "use per CPU";
 
 pub fn plan_memory(size: PageSize, mode: &str) -> String {
     format!("{MEMORY}: {size} pages, {mode}")

@@ -26,7 +26,7 @@ pub fn guest(view: &GuestView<'_>) -> String {
     let mut text = to_text(lines);
     if !view.drift.is_empty() {
         text += &format!("\n{}\n", view.look.paint(Meaning::Title, labels::DRIFT));
-        text += &said::findings_with(&view.drift, &Look { simulated: false, ..view.look });
+        text += &said::findings(&view.drift, &Look { simulated: false, ..view.look });
     }
     text
 }

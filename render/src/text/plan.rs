@@ -1,12 +1,12 @@
 //! A plan in short: who goes where, what the guest will see, what to know about it; and its reasons.
 
 use super::frame::wrap;
-use super::said::findings_with;
+use super::said::findings;
 use super::simulated_suffix;
 use super::tables::{drawn, plain_table};
 use crate::captions::{cut, guest as captions};
 use crate::en::{self, labels};
-use crate::look::PlanView;
+use crate::look::{Look, PlanView};
 use crate::quantity::bytes;
 use crate::style::Meaning;
 use numawise_model::{Plan, VirtualTopology};
@@ -18,8 +18,8 @@ pub fn plan(plan: &Plan, view: &PlanView<'_>) -> String {
     text += &lines_of(&summary(plan, view), width);
     text += &virtual_topology(plan, width);
     if !plan.findings.is_empty() {
-        let look = crate::Look { simulated: false, ..view.look };
-        text += &format!("\n{}", findings_with(&plan.findings, &look));
+        let look = Look { simulated: false, ..view.look };
+        text += &format!("\n{}", findings(&plan.findings, &look));
     }
     text
 }
@@ -87,8 +87,8 @@ fn vnuma_table(vnuma: &VirtualTopology, width: usize) -> String {
 }
 
 /// Every decision of a plan and what decided it, in order.
-pub fn reasons(plan: &Plan) -> String {
-    let mut text = format!("{}\n", labels::REASONS);
+pub fn reasons(plan: &Plan, look: &Look) -> String {
+    let mut text = look.paint(Meaning::Title, labels::REASONS) + &simulated_suffix(look) + "\n";
     for (index, reason) in plan.reasons.iter().enumerate() {
         text += &format!("{:>3}. {}\n", index + 1, en::reasons::reason(reason));
     }

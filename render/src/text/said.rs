@@ -7,12 +7,7 @@ use crate::style::Meaning;
 use numawise_model::{Event, Finding, Refusal, Severity};
 
 /// One line per finding, the gravest first, and under it what to do.
-pub fn findings(findings: &[Finding]) -> String {
-    findings_with(findings, &Look::default())
-}
-
-/// The same in colour, or with the mark of a simulated host.
-pub fn findings_with(findings: &[Finding], look: &Look) -> String {
+pub fn findings(findings: &[Finding], look: &Look) -> String {
     if findings.is_empty() {
         return format!("{}{}\n", labels::NO_FINDINGS, simulated_suffix(look));
     }
@@ -33,12 +28,7 @@ fn finding(finding: &Finding, look: &Look) -> String {
 }
 
 /// Every reason why a request cannot be met, and for each what would fit.
-pub fn refusals(refusals: &[Refusal]) -> String {
-    refusals_with(refusals, &Look::default())
-}
-
-/// The same in colour, or with the mark of a simulated host.
-pub fn refusals_with(refusals: &[Refusal], look: &Look) -> String {
+pub fn refusals(refusals: &[Refusal], look: &Look) -> String {
     let head = look.paint(Meaning::Error, &format!("{}:", labels::REFUSED));
     let said = refusals.iter().map(|r| en::refusals::refusal(r));
     said.map(|said| paragraph(&format!("{head} "), &said, look)).collect()
@@ -57,9 +47,9 @@ fn paragraph(head: &str, said: &Said, look: &Look) -> String {
     text
 }
 
-/// What happens while a plan is carried out, one line each, without its line end.
-pub fn event(event: &Event) -> String {
-    en::events::event(event)
+/// What happens while a plan is carried out, one line each.
+pub fn event(event: &Event, look: &Look) -> String {
+    format!("{}{}\n", en::events::event(event), simulated_suffix(look))
 }
 
 /// An element that numawise wrote and somebody changed since; `None` where it is not there.
@@ -97,7 +87,7 @@ pub fn undo_conflicts(conflicts: &[UndoElement], look: &Look) -> String {
 
 /// The text, a caret under the place (a byte offset), and what is wrong there. Long texts are cut
 /// around the place.
-pub fn list_error(text: &str, at: usize, message: &str) -> String {
+pub fn list_error(text: &str, at: usize, message: &str, look: &Look) -> String {
     const BEFORE: usize = 30;
     const AFTER: usize = 40;
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -107,5 +97,6 @@ pub fn list_error(text: &str, at: usize, message: &str) -> String {
     let cut_left = if skip > 0 { "..." } else { "" };
     let cut_right = if clean.chars().count() > skip + BEFORE + AFTER { "..." } else { "" };
     let indent = " ".repeat(cut_left.len() + place - skip);
-    format!("  {cut_left}{shown}{cut_right}\n  {indent}^ {message}\n")
+    let caret = look.paint(Meaning::Error, &format!("^ {message}"));
+    format!("  {cut_left}{shown}{cut_right}\n  {indent}{caret}\n")
 }

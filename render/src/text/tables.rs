@@ -6,7 +6,7 @@ use super::simulated_suffix;
 use crate::captions::cut;
 use crate::en::labels;
 use crate::layout::{HostLayout, NodeBlock, mean_use};
-use crate::look::{GuestRow, HostView, Look};
+use crate::look::{GuestRow, Look};
 use crate::quantity::percent;
 use comfy_table::{ContentArrangement, Table, presets};
 use numawise_model::{CpuSet, Host, Pcpu};
@@ -50,19 +50,15 @@ pub(super) fn drawn(mut table: Table) -> String {
 
 /// The use of every CPU, by package, node and L3 domain: one bar each and the mean, then the
 /// busiest by number.
-pub fn usage(host: &Host, view: &HostView<'_>) -> String {
+pub fn usage(host: &Host, window_sec: Option<i64>, look: &Look) -> String {
     const BUSIEST: usize = 8;
-    let width = view.look.width.max(60);
+    let width = look.width.max(60);
     let used = &host.levels.utilisation;
-    let mut title = format!("{} {}", labels::USAGE_HEAD, labels::title_host(view.name));
-    title += &simulated_suffix(&view.look);
-    let mut lines = vec![cut(&title, width)];
+    let title = labels::usage_title(window_sec) + &simulated_suffix(look);
+    let mut lines = wrap(&title, width, 2);
     if used.is_empty() {
         lines.extend(wrap(labels::NO_USAGE, width, 2));
         return lines.join("\n") + "\n";
-    }
-    if let Some(window) = view.usage_window_sec {
-        lines.push(labels::usage_window(window));
     }
     for node in HostLayout::of(&host.topology).packages.iter().flat_map(|p| &p.nodes) {
         lines.extend(node_use(host, node, width));
@@ -87,8 +83,8 @@ fn node_use(host: &Host, node: &NodeBlock, width: usize) -> Vec<String> {
     let mut lines = vec![format!("{}{}", labels::node(node.node), mean.unwrap_or_default())];
     for block in &node.l3 {
         let mean = mean_use(host, &block.cpus).map(percent).unwrap_or_default();
-        let head = format!("  {} {}", labels::l3(block.l3), block.cpus);
-        lines.push(cut(&format!("{head}  {mean}"), width));
+        let head = format!("  {}: CPUs {}", labels::l3(block.l3), block.cpus);
+        lines.push(format!("{}  {mean}", cut(&head, width - 8)));
         for row in bar_rows(host, &block.cpus, width - 4) {
             lines.push(format!("    {row}"));
         }

@@ -465,7 +465,7 @@ fn what_is_out_of_use_and_where_devices_are() {
 #[test]
 fn use_per_cpu() {
     let host = with_use(two_by_32());
-    let view = HostView { name: "seed", usage_window_sec: Some(900), ..HostView::default() };
+    let look = Look::default();
     expect![[r#"
         use per CPU host seed
         use: average of the last 15 minutes
@@ -479,8 +479,8 @@ fn use_per_cpu() {
           52 92 %, CPU 24 89 %, CPU 51 89 %
         one bar per CPU: ▁ up to 12 %, █ above 87 %, ? not sampled
     "#]]
-    .assert_eq(&text::usage(&host, &view));
-    let none = text::usage(&two_by_32(), &view);
+    .assert_eq(&text::usage(&host, Some(900), &look));
+    let none = text::usage(&two_by_32(), None, &look);
     assert!(none.contains("no use has been sampled yet"), "{none}");
 }
 
