@@ -7,8 +7,10 @@
 mod processes;
 mod samples;
 
-pub use processes::{in_child, killed_holder_frees_the_lock, killed_writer_keeps_its_journal,
-    processes_commit_at_once};
+pub use processes::{
+    in_child, killed_holder_frees_the_lock, killed_writer_keeps_its_journal,
+    processes_commit_at_once,
+};
 
 use numawise_engine::intent::{HostState, IntentId, IntentStatus, Step};
 use numawise_engine::ports::{Cancel, CommitOutcome, PortError, Store};
@@ -107,8 +109,7 @@ pub fn hosts_do_not_touch(store: &dyn Store) {
 
 /// Steps come back in the order they were appended, from any handle, each intent's apart.
 pub fn journal_keeps_its_order(open: Open<'_>) {
-    let (first, second) =
-        (IntentId("journal-1".to_owned()), IntentId("journal-2".to_owned()));
+    let (first, second) = (IntentId("journal-1".to_owned()), IntentId("journal-2".to_owned()));
     let steps = samples::every_step();
     let store = open();
     for step in &steps {
@@ -210,7 +211,8 @@ fn add_claims(store: &dyn Store, host: &HostId, prefix: &str, count: usize) -> V
             let state = ok(store.load(host));
             let expected = state.revision;
             let state = with_claim(state, &format!("{prefix}-{i}"));
-            if let CommitOutcome::Committed { revision } = ok(store.commit(host, expected, &state)) {
+            if let CommitOutcome::Committed { revision } = ok(store.commit(host, expected, &state))
+            {
                 assert_eq!(revision, expected + 1);
                 revisions.push(revision);
                 break;

@@ -25,11 +25,13 @@ impl Access<'_> {
             ) => no_access(&what),
             Some(ErrorCode::DiskFull) => disk_full(&what, self.path),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(&what),
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => PortError::Failed(format!(
-                "{what}: another process has held it for {} s; look for a numawise that hangs, and \
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                PortError::Failed(format!(
+                    "{what}: another process has held it for {} s; look for a numawise that hangs, and \
                  try again",
-                crate::schema::BUSY_TIMEOUT.as_secs()
-            )),
+                    crate::schema::BUSY_TIMEOUT.as_secs()
+                ))
+            }
             _ => PortError::Failed(what),
         }
     }
@@ -76,8 +78,5 @@ fn damaged(what: &str) -> PortError {
 
 /// A row that is there and holds something else than its document.
 pub fn document_error(path: &Path, what: &str, error: &DocumentError) -> PortError {
-    PortError::Unreadable(format!(
-        "{}: {what} cannot be understood: {error}",
-        path.display()
-    ))
+    PortError::Unreadable(format!("{}: {what} cannot be understood: {error}", path.display()))
 }

@@ -249,3 +249,16 @@ fn signed(revision: u64) -> Result<i64, PortError> {
     i64::try_from(revision)
         .map_err(|_| PortError::Failed(format!("revision {revision} is past what SQLite counts")))
 }
+
+#[cfg(feature = "conformance")]
+impl SqliteStore {
+    /// For tests: a disk with room for so many more pages and no more.
+    #[doc(hidden)]
+    pub fn limited_to_pages(self, pages: u32) -> Self {
+        let limit =
+            self.connection()
+                .pragma_update_and_check(None, "max_page_count", pages, |row| row.get::<_, i64>(0));
+        assert!(limit.is_ok_and(|limit| limit > 0), "SQLite takes no limit");
+        self
+    }
+}

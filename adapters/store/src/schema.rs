@@ -45,11 +45,9 @@ const MIGRATIONS: [&str; 1] = ["
 /// Opens the file ready for use. An existing directory keeps its permissions (whoever made it had a
 /// reason); the files in it are always closed to others.
 pub fn open(dir: &Path, path: &Path) -> Result<Connection, PortError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|error| Access { action: "create the state directory", path: dir }.io_failed(&error))?;
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
+        Access { action: "create the state directory", path: dir }.io_failed(&error)
+    })?;
     // One at a time: switching to the write-ahead log and making tables meet no other opener.
     let setup = private_file(&dir.join("setup.lock"))?;
     setup.lock().map_err(|error| Access { action: "lock", path: dir }.io_failed(&error))?;

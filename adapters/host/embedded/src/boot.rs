@@ -24,9 +24,8 @@ pub fn boot(domain: &Domain, host: &Host) -> Result<Running, String> {
         }
         let origin = origin(domain, cell, size, &threads, &host.topology);
         let count = page_count(cell, size)?;
-        let placed = room
-            .take(&origin, size, count)
-            .map_err(|shortage| no_memory(cell.id, &shortage))?;
+        let placed =
+            room.take(&origin, size, count).map_err(|shortage| no_memory(cell.id, &shortage))?;
         let by_size = placed.into_iter().map(|(node, n)| (node, BTreeMap::from([(size, n)])));
         pages.insert(cell.id, by_size.collect::<PageCounts>());
     }
@@ -104,7 +103,7 @@ fn threads(domain: &Domain, topology: &Topology) -> Result<Threads, String> {
 
 /// The host nodes QEMU binds a cell's memory to. Restrictive mode gives QEMU none: only a cgroup
 /// holds the guest then.
-fn bound<'d>(domain: &'d Domain, cell: Vnode) -> Option<&'d Tuning> {
+fn bound(domain: &Domain, cell: Vnode) -> Option<&Tuning> {
     let tuning = domain.memnodes.get(&cell).or(domain.memory.as_ref())?;
     (tuning.mode != MemoryMode::Restrictive).then_some(tuning)
 }
@@ -136,7 +135,10 @@ fn origin(
             }
         }
     }
-    Origin::FirstTouch { near: topology.nodes_of(&touching), within: cgroup_nodes(domain, topology) }
+    Origin::FirstTouch {
+        near: topology.nodes_of(&touching),
+        within: cgroup_nodes(domain, topology),
+    }
 }
 
 /// One cgroup holds the whole guest, so restrictive cells share the union of their nodes: a

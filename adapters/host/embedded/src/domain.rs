@@ -182,9 +182,8 @@ fn iothread_pins(
 /// Ids from `<iothreadids>`, and as many more as `<iothreads>` asks for, from the lowest free one.
 fn iothreads(root: Node<'_, '_>) -> Result<Vec<u32>, XmlError> {
     let mut ids = Vec::new();
-    for node in xml::child(root, "iothreadids")
-        .into_iter()
-        .flat_map(|list| xml::children(list, "iothread"))
+    for node in
+        xml::child(root, "iothreadids").into_iter().flat_map(|list| xml::children(list, "iothread"))
     {
         ids.push(xml::number_attribute(node, "id")?);
     }
@@ -250,7 +249,12 @@ fn distances(cell: Node<'_, '_>) -> Result<BTreeMap<Vnode, u32>, XmlError> {
         let id = Vnode(xml::number_attribute(sibling, "id")?);
         let value: u32 = xml::number_attribute(sibling, "value")?;
         if !(10..=255).contains(&value) {
-            return Err(xml::bad(sibling, "value", &value.to_string(), "a distance from 10 to 255"));
+            return Err(xml::bad(
+                sibling,
+                "value",
+                &value.to_string(),
+                "a distance from 10 to 255",
+            ));
         }
         distances.insert(id, value);
     }
@@ -287,9 +291,8 @@ fn mode(node: Node<'_, '_>) -> Result<MemoryMode, XmlError> {
     let Some(word) = node.attribute("mode") else {
         return Ok(MemoryMode::Strict);
     };
-    MemoryMode::from_word(word).ok_or_else(|| {
-        xml::bad(node, "mode", word, "strict, preferred, restrictive or interleave")
-    })
+    MemoryMode::from_word(word)
+        .ok_or_else(|| xml::bad(node, "mode", word, "strict, preferred, restrictive or interleave"))
 }
 
 fn hugepages(root: Node<'_, '_>) -> Result<Option<Vec<Hugepages>>, XmlError> {
@@ -315,10 +318,7 @@ fn hugepages(root: Node<'_, '_>) -> Result<Option<Vec<Hugepages>>, XmlError> {
     Ok(Some(pages))
 }
 
-fn required_set<I: Id>(
-    node: Node<'_, '_>,
-    attribute: &'static str,
-) -> Result<IdSet<I>, XmlError> {
+fn required_set<I: Id>(node: Node<'_, '_>, attribute: &'static str) -> Result<IdSet<I>, XmlError> {
     let text = node.attribute(attribute).ok_or_else(|| xml::missing(node, attribute))?;
     set(node, attribute, text)
 }
@@ -332,7 +332,7 @@ fn set<I: Id>(
 }
 
 fn sum(root: Node<'_, '_>, mut parts: impl Iterator<Item = u64>) -> Result<u64, XmlError> {
-    parts.try_fold(0u64, u64::checked_add).ok_or_else(|| {
-        xml::bad(root, "memory", "the sum of the cells", "fewer than 2^64 bytes")
-    })
+    parts
+        .try_fold(0u64, u64::checked_add)
+        .ok_or_else(|| xml::bad(root, "memory", "the sum of the cells", "fewer than 2^64 bytes"))
 }

@@ -25,7 +25,9 @@ impl EmbeddedHypervisor {
         }
         let count = running.vcpus.len();
         let Some(affinity) = running.vcpus.get_mut(&vcpu) else {
-            return Err(failed(format!("guest {guest} has no vCPU {vcpu}: it has {count} running")));
+            return Err(failed(format!(
+                "guest {guest} has no vCPU {vcpu}: it has {count} running"
+            )));
         };
         affinity.clone_from(cpus);
         change.write_running(&guest, &running)
@@ -102,11 +104,7 @@ struct Move {
 }
 
 /// The lowest vNUMA node's pages first, the smallest pages first.
-fn choose(
-    pages: &BTreeMap<Vnode, PageCounts>,
-    from: Pnode,
-    mut wanted: u64,
-) -> Vec<Move> {
+fn choose(pages: &BTreeMap<Vnode, PageCounts>, from: Pnode, mut wanted: u64) -> Vec<Move> {
     let mut moves = Vec::new();
     for (vnode, by_node) in pages {
         for (size, pages) in by_node.get(&from).into_iter().flatten() {

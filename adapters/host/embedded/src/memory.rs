@@ -23,7 +23,10 @@ pub enum Origin {
     Preferred(NodeSet),
     Interleave(NodeSet),
     /// Touched from CPUs of `near`; pages come from `within` alone (a cgroup's memory nodes).
-    FirstTouch { near: NodeSet, within: NodeSet },
+    FirstTouch {
+        near: NodeSet,
+        within: NodeSet,
+    },
 }
 
 /// Pages that are wanted and not there.
@@ -69,7 +72,12 @@ impl<'t> Room<'t> {
     }
 
     /// Takes pages as the policy says.
-    pub fn take(&mut self, origin: &Origin, size: PageSize, pages: u64) -> Result<Placed, Shortage> {
+    pub fn take(
+        &mut self,
+        origin: &Origin,
+        size: PageSize,
+        pages: u64,
+    ) -> Result<Placed, Shortage> {
         let mut placed = Placed::new();
         let all = self.nodes();
         let (set, everywhere) = match origin {

@@ -57,7 +57,10 @@ fn distances(domain: &Domain) -> Result<(), String> {
     for cell in &domain.cells {
         for (other, value) in &cell.distances {
             if other.0 as usize >= domain.cells.len() {
-                return Err(format!("cell {} has a distance to cell {other}: there is none", cell.id));
+                return Err(format!(
+                    "cell {} has a distance to cell {other}: there is none",
+                    cell.id
+                ));
             }
             if (*other == cell.id) != (*value == 10) {
                 return Err(format!(

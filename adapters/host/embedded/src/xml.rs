@@ -15,13 +15,7 @@ pub enum XmlError {
     #[error("line {line}: <{element}> lacks '{wanted}'")]
     Missing { line: u32, element: String, wanted: &'static str },
     #[error("line {line}: <{element}> has '{value}' for {attribute}, but wanted is {wanted}")]
-    BadValue {
-        line: u32,
-        element: String,
-        attribute: &'static str,
-        value: String,
-        wanted: String,
-    },
+    BadValue { line: u32, element: String, attribute: &'static str, value: String, wanted: String },
 }
 
 impl From<XmlError> for PortError {

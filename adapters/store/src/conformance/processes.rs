@@ -99,7 +99,12 @@ pub fn killed_writer_keeps_its_journal(open: Open<'_>, spawn: Spawn<'_>) {
         drop(store);
         let store = open();
         let kept = ok(store.steps(&intent));
-        assert!(kept.len() >= seen.len(), "{} steps were seen, {} are left", seen.len(), kept.len());
+        assert!(
+            kept.len() >= seen.len(),
+            "{} steps were seen, {} are left",
+            seen.len(),
+            kept.len()
+        );
         let wanted = (0..kept.len() as u32).map(|findings| Step::Verified { findings });
         assert_eq!(kept, wanted.collect::<Vec<_>>());
         ok(store.append_step(&intent, &Step::Finished));
