@@ -1,5 +1,7 @@
 //! Hosts made from a few integers, for tests only.
 
+pub mod sysfs_tree;
+
 use numawise_model::{
     Allowed, Core, CpuSet, Host, L3Domain, Levels, Node, NodeLevels, NodeSet, Package, PageSize,
     Pcpu, Pnode, Topology,

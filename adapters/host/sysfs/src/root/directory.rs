@@ -1,0 +1,145 @@
+//! Files below a directory handle, read with a few system calls each.
+//!
+//! Below anything but `/` the kernel is told to resolve every link inside the directory
+//! (`openat2`, `RESOLVE_IN_ROOT`): a tree that somebody sent must not be able to show this machine's
+//! files. Kernels before 5.6 have no such call; there a plain `openat` follows links as they are.
+
+use crate::error::ReadError;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Kernel files have a page at most, masks of 8,192 CPUs 2,304 bytes; `/proc/stat` grows.
+pub const BUFFER_BYTES: usize = 1 << 16;
+/// Nothing that is read here comes near it.
+const MAX_FILE_BYTES: usize = 16 << 20;
+
+#[derive(Clone, Debug)]
+pub struct DirectoryRoot {
+    handle: Arc<OwnedFd>,
+    shown: String,
+    live: bool,
+    confined: bool,
+}
+
+impl DirectoryRoot {
+    pub fn live() -> Result<Self, ReadError> {
+        Self::at(Path::new("/"), true)
+    }
+
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::at(path, false)
+    }
+
+    fn at(path: &Path, live: bool) -> Result<Self, ReadError> {
+        let shown = path.display().to_string();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|error| ReadError::Io { path: shown.clone(), source: error.into() })?;
+        let mut root = Self { handle: Arc::new(handle), shown, live, confined: false };
+        root.confined = !live && root.can_confine();
+        Ok(root)
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Reads into the buffer (which grows when it must) and gives the length.
+    pub fn read(
+        &self,
+        path: &str,
+        limit: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<usize>, ReadError> {
+        let Some(file) = self.open_at(path, OFlags::RDONLY)? else { return Ok(None) };
+        let mut length = 0;
+        loop {
+            if length == buffer.len() {
+                buffer.resize(length * 2, 0);
+            }
+            let got = match rustix::io::read(&file, &mut buffer[length..]) {
+                Ok(got) => got,
+                Err(Errno::INTR) => continue,
+                // A device that went away between opening and reading.
+                Err(Errno::NODEV | Errno::NXIO) => return Ok(None),
+                Err(error) => return Err(self.io(path, error)),
+            };
+            length += got;
+            // sysfs hands a whole file over in one read; a short one is its end.
+            let ended = got == 0 || (path.starts_with("sys/") && length < buffer.len());
+            if ended || length >= limit {
+                return Ok(Some(length));
+            }
+            if length > MAX_FILE_BYTES {
+                let error = Errno::FBIG;
+                return Err(self.io(path, error));
+            }
+        }
+    }
+
+    pub fn names(&self, path: &str) -> Result<Option<Vec<String>>, ReadError> {
+        let Some(handle) = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY)? else {
+            return Ok(None);
+        };
+        let mut names = Vec::new();
+        for entry in Dir::new(handle).map_err(|error| self.io(path, error))? {
+            let entry = entry.map_err(|error| self.io(path, error))?;
+            // Kernel names are ASCII; a name that is no text is not one of ours.
+            if let Ok(name) = entry.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        Ok(Some(names))
+    }
+
+    pub fn is_directory(&self, path: &str) -> Result<bool, ReadError> {
+        Ok(self.open_at(path, OFlags::PATH | OFlags::DIRECTORY)?.is_some())
+    }
+
+    pub fn link(&self, path: &str) -> Result<Option<String>, ReadError> {
+        let Some(handle) = self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW)? else {
+            return Ok(None);
+        };
+        let stat = rustix::fs::fstat(&handle).map_err(|error| self.io(path, error))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+            return Ok(None);
+        }
+        let target = rustix::fs::readlinkat(&handle, "", Vec::new())
+            .map_err(|error| self.io(path, error))?;
+        Ok(target.into_string().ok())
+    }
+
+    /// `None` for what is not there. Everything else that goes wrong is an error.
+    fn open_at(&self, path: &str, flags: OFlags) -> Result<Option<OwnedFd>, ReadError> {
+        let flags = flags | OFlags::CLOEXEC;
+        let opened = if self.confined {
+            let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+            rustix::fs::openat2(&*self.handle, path, flags, Mode::empty(), resolve)
+        } else {
+            rustix::fs::openat(&*self.handle, path, flags, Mode::empty())
+        };
+        match opened {
+            Ok(handle) => Ok(Some(handle)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO) => Ok(None),
+            Err(error) => Err(self.io(path, error)),
+        }
+    }
+
+    fn can_confine(&self) -> bool {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        rustix::fs::openat2(&*self.handle, ".", flags, Mode::empty(), ResolveFlags::IN_ROOT).is_ok()
+            && rustix::fs::statat(&*self.handle, ".", AtFlags::empty()).is_ok()
+    }
+
+    fn io(&self, path: &str, error: Errno) -> ReadError {
+        let path = format!("{}/{path}", self.shown.trim_end_matches('/'));
+        ReadError::Io { path, source: error.into() }
+    }
+}

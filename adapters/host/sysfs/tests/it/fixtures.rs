@@ -1,0 +1,1 @@
+//! The hosts in `fixtures/hosts`: each is as it was written, and reads as its README says.
