@@ -138,8 +138,14 @@ impl<I: Id> IdSet<I> {
         self.words.iter().zip(&other.words).all(|(a, b)| a & b == 0)
     }
 
+    /// Adds all of `other`, in place: sets are often gathered from thousands of small ones.
     pub fn extend(&mut self, other: &Self) {
-        *self = self.union(other);
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        for (word, added) in self.words.iter_mut().zip(&other.words) {
+            *word |= added;
+        }
     }
 
     fn zip(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {

@@ -32,6 +32,13 @@ pub fn overloads(pins: &Pins) -> Vec<Overload> {
     }
     let mut found: Vec<Overload> = Vec::new();
     for vcpu in unmatched {
+        // Whoever competes for nothing but a group's pCPUs is one more of that group.
+        let reach = pins.get(&vcpu);
+        let joins = |group: &&mut Overload| reach.is_some_and(|own| own.is_subset(&group.cpus));
+        if let Some(group) = found.iter_mut().find(joins) {
+            group.vcpus.insert(vcpu);
+            continue;
+        }
         let mut group = matching.reached_from(pins, vcpu);
         found.retain(|earlier| {
             let apart = earlier.cpus.is_disjoint(&group.cpus);

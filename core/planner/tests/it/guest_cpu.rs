@@ -28,7 +28,7 @@ fn l3_differs(scene: &Scene) -> Option<(u32, u32)> {
 /// differs from the host's, domains of the host and of the guest.
 #[test]
 fn dies_are_l3_domains_where_that_is_so_everywhere() {
-    let cases: [(u32, &str, Option<(u32, u32)>); 6] = [
+    let cases = [
         // 3 whole domains on one node.
         (24, "1 sockets x 3 dies x 8 cores", None),
         // 8 + 8 + 4: domains of different size.

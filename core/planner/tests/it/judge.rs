@@ -2,7 +2,7 @@
 //! planner's, so that a mistake there is not made here as well.
 
 use crate::scene::Scene;
-use numawise_model::{Mode, Plan, Policy};
+use numawise_model::{Mode, Plan, Policy, Vcpu, VnumaNode};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Cpus = BTreeSet<u32>;
@@ -102,20 +102,22 @@ impl Judge {
     }
 }
 
-/// Sums, whole pages, none empty, none more than a page from its due unless it was raised to one.
+/// Sums, whole pages, none empty; each less than a page from its due, but that a node due less than
+/// one has one, and others gave for it.
 pub fn memory_is_shared_fairly(plan: &Plan) {
     let Some(vnuma) = &plan.vnuma else { return };
     let size = plan.request.page_size.bytes();
     let total: u64 = vnuma.nodes.iter().map(|node| node.memory_bytes).sum();
     assert_eq!(total, plan.request.memory_bytes);
-    let raised = vnuma.nodes.iter().filter(|node| node.memory_bytes == size).count() as u64;
+    let vcpus = u64::from(plan.request.vcpus);
+    // In parts of a page: a whole one has as many parts as the guest has vCPUs.
+    let due = |node: &VnumaNode| total / size * node.vcpus.len() as u64;
+    let too_little = vnuma.nodes.iter().filter(|node| due(node) < vcpus).count() as u64;
     for node in &vnuma.nodes {
-        assert!(node.memory_bytes > 0 && node.memory_bytes % size == 0);
-        let pages = i128::from(node.memory_bytes / size);
-        let vcpus = i128::from(plan.request.vcpus);
-        let off = pages * vcpus - i128::from(total / size) * node.vcpus.len() as i128;
-        let pages_off = if pages == 1 { 1 } else { i128::from(raised) + 1 };
-        assert!(off.abs() < vcpus * pages_off, "{pages} pages are {off}/{vcpus} off");
+        assert!(node.memory_bytes > 0 && node.memory_bytes.is_multiple_of(size));
+        let (has, due) = (node.memory_bytes / size * vcpus, due(node));
+        assert!(has < due + vcpus || (due < vcpus && has == vcpus), "{node:?} has too much");
+        assert!(has + (1 + too_little) * vcpus > due, "{node:?} has too little");
     }
     let mut claimed: BTreeMap<u32, u64> = BTreeMap::new();
     for node in &vnuma.nodes {
@@ -134,14 +136,13 @@ pub fn the_cpu_topology_is_true(scene: &Scene, plan: &Plan) {
     assert_eq!(cpu.vcpus(), Some(plan.request.vcpus));
     let per_die = cpu.cores * cpu.threads;
     let cell_of = |vcpu: u32| {
-        let holds =
-            |node: &&numawise_model::VnumaNode| node.vcpus.contains(numawise_model::Vcpu(vcpu));
+        let holds = |node: &&numawise_model::VnumaNode| node.vcpus.contains(Vcpu(vcpu));
         vnuma.nodes.iter().find(holds).expect("every vCPU has a node").id
     };
     let vcpus = plan.request.vcpus;
     let crosses_none = |sockets: &u32| {
         let each = vcpus / sockets;
-        vcpus % sockets == 0 && (0..vcpus).all(|v| cell_of(v) == cell_of(v / each * each))
+        vcpus.is_multiple_of(*sockets) && (0..vcpus).all(|v| cell_of(v) == cell_of(v / each * each))
     };
     let fewest = (1..=vcpus).find(crosses_none).expect("a socket each crosses nothing");
     if plan.request.max_sockets.is_none_or(|most| most >= fewest) {

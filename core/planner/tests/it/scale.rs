@@ -1,5 +1,5 @@
-//! Machines past the sizes that bit masks and permutations were made for. The times are only a
-//! guard against something quadratic creeping in: each plan takes a few milliseconds.
+//! Machines past the sizes that bit masks and permutations were made for. Their running time is a
+//! guard against something quadratic creeping in.
 
 use crate::scene::{GIB, Scene, kinds};
 use numawise_model::{CpuSet, FindingKind, Host, Id, Mode, Pcpu, Policy, VcpuSet};
