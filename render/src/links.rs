@@ -3,7 +3,7 @@
 //! from a plan, so that a guest placed by hand is drawn as it is.
 
 use crate::look::GuestView;
-use numawise_model::{CpuSet, NodeSet, Owner, Pnode, VcpuSet, Vnode};
+use numawise_model::{CpuSet, Mode, NodeSet, Owner, Pnode, VcpuSet, Vnode};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub struct HostSide {
     pub bound: CpuSet,
     pub memory_total_bytes: Option<u64>,
     pub memory_free_bytes: Option<u64>,
-    /// Others with pCPUs here, and which.
-    pub others: Vec<(Owner, CpuSet)>,
+    /// Others with pCPUs here, how, and which.
+    pub others: Vec<(Owner, Mode, CpuSet)>,
 }
 
 impl GuestLinks {
@@ -121,11 +121,11 @@ fn host_side(view: &GuestView<'_>, node: Option<Pnode>) -> HostSide {
         Some(node) => node.cpus.clone(),
         None => bound.iter().filter(|cpu| topology.node_of(*cpu).is_none()).collect(),
     };
-    let mut others: BTreeMap<&Owner, CpuSet> = BTreeMap::new();
+    let mut others: BTreeMap<(&Owner, Mode), CpuSet> = BTreeMap::new();
     for claim in view.ledger.iter().flat_map(|l| &l.claims) {
         let here = claim.cpus.intersection(&cpus);
         if !here.is_empty() && !is_self(view, &claim.owner) {
-            others.entry(&claim.owner).or_default().extend(&here);
+            others.entry((&claim.owner, claim.mode)).or_default().extend(&here);
         }
     }
     HostSide {
@@ -135,7 +135,7 @@ fn host_side(view: &GuestView<'_>, node: Option<Pnode>) -> HostSide {
         memory_free_bytes: node
             .and_then(|id| view.host.levels.nodes.get(&id))
             .and_then(|levels| levels.memory_free_bytes),
-        others: others.into_iter().map(|(owner, cpus)| (owner.clone(), cpus)).collect(),
+        others: others.into_iter().map(|((who, mode), cpus)| (who.clone(), mode, cpus)).collect(),
         cpus,
     }
 }

@@ -83,7 +83,8 @@ pub fn host_box(side: &HostSide) -> (String, Vec<String>) {
             &bytes_or_unknown(side.memory_free_bytes, labels::UNKNOWN),
         ));
     }
-    let others = side.others.iter().map(|(who, cpus)| labels::also_here(&en::owner(who), cpus));
+    let others =
+        side.others.iter().map(|(who, mode, cpus)| labels::also_here(&en::owner(who), *mode, cpus));
     lines.extend(others);
     (labels::pnode(side.node), lines)
 }

@@ -15,7 +15,7 @@ pub const FREE_MARK: &str = "free";
 pub const TO_DO: &str = "to do";
 pub const OR: &str = "or";
 pub const REFUSED: &str = "refused";
-pub const NO_FINDINGS: &str = "no findings: everything is as it should be";
+pub const NO_FINDINGS: &str = "no findings";
 pub const NO_GUESTS: &str = "no guests";
 pub const NO_USAGE: &str = "no use has been sampled yet; `numawise host usage --watch` samples it, the first average \
      takes two samples";
@@ -310,8 +310,8 @@ pub fn bound_here(bound: &CpuSet, of: usize) -> String {
     }
 }
 
-pub fn also_here(owner: &str, cpus: &CpuSet) -> String {
-    format!("also {owner}: {cpus}")
+pub fn also_here(owner: &str, mode: Mode, cpus: &CpuSet) -> String {
+    format!("also {owner}: {cpus} ({})", self::mode(Some(mode)))
 }
 
 pub fn unused_nodes(nodes: &NodeSet) -> String {
@@ -329,8 +329,9 @@ pub fn binding_run(run: &BindingRun, nodes: Option<&str>) -> (String, String) {
         Onto::InOrder { first, last } if first == last => format!("pCPU {first}"),
         Onto::InOrder { first, last } => format!("pCPUs {first}-{last}, one to one"),
         Onto::InTurn(ranges) => {
+            let one_to_one = if apart(ranges) { ", one to one" } else { "" };
             let ranges: Vec<String> = ranges.iter().map(|(a, b)| format!("{a}-{b}")).collect();
-            format!("pCPUs {} in turn, one to one", and(&ranges))
+            format!("pCPUs {} in turn{one_to_one}", and(&ranges))
         }
         Onto::AnyOf(cpus) if several => format!("pCPUs {cpus}, each on any of them"),
         Onto::AnyOf(cpus) if cpus.len() == 1 => format!("pCPU {cpus}"),
@@ -338,6 +339,13 @@ pub fn binding_run(run: &BindingRun, nodes: Option<&str>) -> (String, String) {
     };
     let onto = nodes.map_or_else(|| onto.clone(), |nodes| format!("{onto} ({nodes})"));
     (name, format!("-> {onto}"))
+}
+
+/// Whether no pCPU comes twice.
+fn apart(ranges: &[(Pcpu, Pcpu)]) -> bool {
+    let mut sorted = ranges.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).all(|pair| pair[0].1 < pair[1].0)
 }
 
 pub fn emulator(cpus: &CpuSet) -> String {

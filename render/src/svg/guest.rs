@@ -52,11 +52,11 @@ pub fn guest(view: &GuestView<'_>) -> String {
             content = content.add(block.draw(x, *top));
         }
     }
-    let mut y = tops.last().copied().unwrap_or(0.0) + 24.0;
+    let mut y = tops.last().copied().unwrap_or(MARGIN) + 6.0;
     let mut width =
         (right_x + widest(&right)).max(text_width(&title) * 1.4).max(text_width(&facts));
     for line in captions::below(view, &links) {
-        content = content.add(text(MARGIN, y, "", &line).set("xml:space", "preserve"));
+        content = content.add(sheet::aligned(MARGIN, y, &line));
         width = width.max(text_width(&line));
         y += LINE;
     }

@@ -1,7 +1,9 @@
 //! A host: packages, nodes, L3 domains, cores and threads as boxes, coloured by who has them.
 
 use super::block::{Block, BoxBlock, Cell};
-use super::sheet::{self, Frame, LINE, MARGIN, OWNER_COLOURS, rectangle, text, text_width};
+use super::sheet::{
+    self, Frame, LINE, MARGIN, OWNER_COLOURS, aligned, rectangle, text, text_width,
+};
 use crate::captions::{cut, fit_list, host as captions};
 use crate::en::{self, labels};
 use crate::layout::{HostLayout, L3Block, Mark, Marks, NodeBlock, PackageBlock, Share, mean_use};
@@ -154,8 +156,7 @@ impl HostSheet<'_> {
 impl Foot {
     fn line(&mut self, indent: f64, words: &str) {
         let drawn = std::mem::take(&mut self.drawn);
-        let line =
-            text(MARGIN + indent, self.bottom + 11.0, "", words).set("xml:space", "preserve");
+        let line = aligned(MARGIN + indent, self.bottom + 11.0, words);
         self.drawn = drawn.add(line);
         self.width = self.width.max(indent + text_width(words));
         self.bottom += LINE;
@@ -201,7 +202,7 @@ fn class(mark: Mark) -> String {
 fn is_dark(mark: Mark) -> bool {
     match mark {
         Mark::Exclusive(owner) => !matches!(owner % OWNER_COLOURS, 4 | 5),
-        Mark::SharedBySeveral => true,
-        Mark::Free | Mark::Shared(_) | Mark::Reserved | Mark::Isolated | Mark::NotAllowed => false,
+        Mark::SharedBySeveral | Mark::Reserved => true,
+        Mark::Free | Mark::Shared(_) | Mark::Isolated | Mark::NotAllowed => false,
     }
 }

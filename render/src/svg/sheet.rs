@@ -47,7 +47,7 @@ text { fill: #e6e8eb; }
 .drift { fill: #3d1f1d; stroke: #f0776c; }
 .link { stroke: #6ea1dd; }
 .free { fill: #1d2128; stroke: #444c56; }
-.reserved { fill: #9aa3af; }
+.reserved { fill: #6b7280; }
 .isolated { fill: #1d2128; stroke: #9aa3af; }
 .denied { fill: #3b424c; }
 .use { fill: #ff8a80; }
@@ -78,6 +78,11 @@ pub fn rectangle(frame: Frame, class: &str, round: f64) -> Rectangle {
 pub fn text(x: f64, y: f64, class: &str, words: &str) -> Text {
     let text = Text::new(clean(words)).set("x", number(x)).set("y", number(y));
     if class.is_empty() { text } else { text.set("class", class) }
+}
+
+/// A line of a table: XML folds blanks into one, so these are blanks that stay.
+pub fn aligned(x: f64, y: f64, words: &str) -> Text {
+    text(x, y, "", &words.replace(' ', "\u{a0}"))
 }
 
 pub fn tooltip(words: &str) -> Title {

@@ -18,15 +18,16 @@ impl Line {
     }
 
     pub fn and(mut self, text: impl Into<String>) -> Self {
-        let text = text.into();
+        let text = printable(&text.into());
         self.columns += text.chars().count();
         self.text += &text;
         self
     }
 
     pub fn painted(mut self, look: &Look, meaning: Meaning, text: &str) -> Self {
+        let text = printable(text);
         self.columns += text.chars().count();
-        self.text += &look.paint(meaning, text);
+        self.text += &look.paint(meaning, &text);
         self
     }
 
@@ -81,6 +82,11 @@ pub fn joined(title: &str, body: Vec<Line>, width: usize, port: Port, look: &Loo
     }
     lines.push(Line::default().painted(look, Meaning::Dim, &bottom));
     lines
+}
+
+/// A capture made elsewhere may hold anything: no control character of it reaches the terminal.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// Broken into lines at blanks and after commas; what has neither is broken where it must be.

@@ -1,5 +1,6 @@
 //! Findings, refusals, events and other sentences, one under the other.
 
+use super::frame::printable;
 use super::simulated_suffix;
 use crate::en::{self, Said, labels};
 use crate::look::Look;
@@ -35,21 +36,22 @@ pub fn refusals(refusals: &[Refusal], look: &Look) -> String {
 }
 
 fn paragraph(head: &str, said: &Said, look: &Look) -> String {
-    let mut text = format!("{head}{}{}\n", said.sentence, simulated_suffix(look));
+    let mut text = format!("{head}{}{}\n", printable(&said.sentence), simulated_suffix(look));
     for fact in &said.facts {
-        text += &format!("    {fact}\n");
+        text += &format!("    {}\n", printable(fact));
     }
     for (index, way) in said.ways.iter().enumerate() {
         let word = if index == 0 { labels::TO_DO } else { labels::OR };
         let way = way.strip_prefix("or ").unwrap_or(way);
-        text += &format!("  {} {way}\n", look.paint(Meaning::ToDo, &format!("{word:>5}:")));
+        let word = look.paint(Meaning::ToDo, &format!("{word:>5}:"));
+        text += &format!("  {word} {}\n", printable(way));
     }
     text
 }
 
 /// What happens while a plan is carried out, one line each.
 pub fn event(event: &Event, look: &Look) -> String {
-    format!("{}{}\n", en::events::event(event), simulated_suffix(look))
+    format!("{}{}\n", printable(&en::events::event(event)), simulated_suffix(look))
 }
 
 /// An element that numawise wrote and somebody changed since; `None` where it is not there.

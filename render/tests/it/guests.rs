@@ -59,8 +59,9 @@ fn without_vnuma_one_box_has_lines_to_both_nodes() {
                                        │      ┌─ pNUMA node 0 ─────────────────────────┐
                                        └──────┤ pCPUs 0-15 (16 of 32)                  │
                                               │ memory 256 GiB, 256 GiB free           │
-                                              │ also guest web01: 20-23                │
+                                              │ also guest web01: 20-23 (shared)       │
                                               │ also the host itself (reserved): 31    │
+                                              │   (exclusive)                          │
                                               └────────────────────────────────────────┘
 
         binding
@@ -151,7 +152,7 @@ fn crossing_lines_can_be_followed() {
         │ memory 8 GiB           │      ││     │ memory 192 GiB, 192 GiB free          │
         └────────────────────────┘      ││     └───────────────────────────────────────┘
         ┌─ vNUMA node 2 ─────────┐      ││     ┌─ pNUMA node 5 ────────────────────────┐
-        │ vCPUs 8-11 (4)         ├──────┴┴─────┤ no pCPU bound of 48                   │
+        │ vCPUs 8-11 (4)         ├──────┴┴─────┤ none of its 48 pCPUs bound            │
         │ memory 8 GiB           │             │ memory 192 GiB, 192 GiB free          │
         │ not bound: 11          │             └───────────────────────────────────────┘
         │ memory from node 5     │
@@ -239,4 +240,50 @@ fn the_table_of_guests() {
     let simulated = Look { simulated: true, ..Look::default() };
     assert!(text::guests(&rows(), &simulated).starts_with("simulated host\n"));
     assert_eq!(text::guests(&[], &simulated), "no guests (simulated host)\n");
+}
+
+/// Whatever the binding is, its lines say it again in full.
+#[test]
+fn binding_runs_can_be_read_back() {
+    use numawise_render::layout::{Onto, binding_runs};
+    let single = |cpu: u32| CpuSet::single(Pcpu(cpu));
+    let mut bindings: Vec<Vec<(u32, CpuSet)>> = vec![
+        Vec::new(),
+        (0..48).map(|v| (v, single(if v < 32 { v + 32 } else { v - 32 }))).collect(),
+        (0..9).map(|v| (v, single(v / 2 + 8 * (v % 2)))).collect(),
+        (0..6).map(|v| (v, single(v / 2))).collect(),
+        (0..4).map(|v| (v * 2, cpus("0-3"))).collect(),
+        (0..70).map(|v| (v, single((v + 32) % 64))).collect(),
+    ];
+    // A small generator with a fixed seed: bindings without any order.
+    let mut state = 12345u32;
+    for _ in 0..200 {
+        let mut next = |below: u32| {
+            state = state.wrapping_mul(1_103_515_245).wrapping_add(12345);
+            (state >> 16) % below
+        };
+        let size = next(20);
+        bindings
+            .push((0..size).map(|v| (v, (0..=next(2)).map(|_| Pcpu(next(4))).collect())).collect());
+    }
+    for binding in bindings {
+        let mut read = Vec::new();
+        for run in binding_runs(&binding) {
+            for (at, vcpu) in (run.first..=run.last).enumerate() {
+                let at = at as u32;
+                read.push((
+                    vcpu,
+                    match &run.onto {
+                        Onto::InOrder { first, .. } => single(first.0 + at),
+                        Onto::InTurn(ways) => {
+                            let ways_n = ways.len() as u32;
+                            single(ways[(at % ways_n) as usize].0.0 + at / ways_n)
+                        }
+                        Onto::AnyOf(cpus) => cpus.clone(),
+                    },
+                ));
+            }
+        }
+        assert_eq!(read, binding);
+    }
 }

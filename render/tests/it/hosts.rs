@@ -220,3 +220,58 @@ pub fn odd_host() -> Host {
     }
     host
 }
+
+/// The plan that places [`seed_guest`].
+pub fn seed_plan() -> numawise_model::Plan {
+    use numawise_model::*;
+    let host = two_by_32();
+    let view = seed_guest(&host);
+    let node = |cell: &GuestCell, host_node: u32| VnumaNode {
+        id: cell.id,
+        vcpus: cell.vcpus.clone(),
+        memory_bytes: cell.memory_bytes,
+        host_node: Pnode(host_node),
+        memory_node: Pnode(host_node),
+        distances: cell.distances.clone(),
+    };
+    Plan {
+        id: PlanId("p-1".to_owned()),
+        host: HostRef { id: HostId("seed".to_owned()), topology_digest: String::new() },
+        guest: Some(GuestRef {
+            name: "db01".to_owned(),
+            uuid: GuestUuid("00000000-0000-4000-8000-000000000001".to_owned()),
+            digest: String::new(),
+        }),
+        request: Request {
+            vcpus: 48,
+            memory_bytes: 192 * GIB,
+            page_size: PageSize::BASE_4K,
+            policy: Policy::Smart,
+            shared: false,
+            overcommit: false,
+            vnuma: true,
+            cells_per_node: 1,
+            max_sockets: None,
+            memory_mode: MemoryMode::Strict,
+            new_topology: false,
+            fix_guest: true,
+        },
+        binding: Binding { cpus: view.binding.clone(), mode: Mode::Exclusive },
+        vnuma: Some(VirtualTopology {
+            nodes: vec![node(&view.cells[0], 1), node(&view.cells[1], 0)],
+            cpu: view.cpu.expect("the seed's guest has a topology"),
+            emulate_l3: false,
+        }),
+        cpu_before: None,
+        helpers: view.helpers.clone(),
+        claims: Vec::new(),
+        fixes: vec![GuestFix::BalloonOff],
+        requires: Vec::new(),
+        levels: host.levels.clone(),
+        reasons: Vec::new(),
+        findings: vec![Finding::plan(
+            Severity::Info,
+            FindingKind::UsesReservedCpus { cpus: cpus("0,32") },
+        )],
+    }
+}

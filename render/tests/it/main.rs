@@ -4,3 +4,4 @@ mod drawings;
 mod guests;
 mod hosts;
 mod pictures;
+mod sentences;

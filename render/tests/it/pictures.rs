@@ -456,8 +456,7 @@ fn what_is_out_of_use_and_where_devices_are() {
         not allowed here: 14-15 (/sys/fs/cgroup/cpuset.cpus)
         devices near CPUs 8-11: GPU 0000:81:00.0
         devices whose node is unknown: nvme0 (NVMe 0000:41:00.0)
-        runs under a hypervisor (KVM): caches and nodes are what it shows, not what they
-          are
+        runs under a hypervisor (KVM): nodes and caches are as it shows them
     "#]]
     .assert_eq(&drawn(&odd_host()));
 }
@@ -467,13 +466,12 @@ fn use_per_cpu() {
     let host = with_use(two_by_32());
     let look = Look::default();
     expect![[r#"
-        use per CPU host seed
         use: average of the last 15 minutes
         node 0  45 %
-          L3 0 0-31  45 %
+          L3 0: CPUs 0-31  45 %
             ▁▁▁▁▂▂▂▃ ▃▃▃▄▄▄▅▅ ▅▆▆▆▆▇▇▇ ████▁▁▁▂
         node 1  47 %
-          L3 1 32-63  47 %
+          L3 1: CPUs 32-63  47 %
             ▂▂▃▃▃▃▄▄ ▄▅▅▅▆▆▆▆ ▇▇▇████▁ ▁▁▂▂▂▃▃▃
         busiest: CPU 27 100 %, CPU 54 100 %, CPU 26 96 %, CPU 53 96 %, CPU 25 93 %, CPU
           52 92 %, CPU 24 89 %, CPU 51 89 %
@@ -498,4 +496,12 @@ fn without_escapes(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().map(str::to_owned);
     first.into_iter().chain(parts.filter_map(|p| Some(p.split_once('m')?.1.to_owned()))).collect()
+}
+
+#[test]
+fn a_capture_cannot_write_escapes_to_the_terminal() {
+    let mut host = two_by_32();
+    host.topology.model_name = Some("evil\u{1b}[2J\n".to_owned());
+    let text = drawn(&host);
+    assert!(!text.contains('\u{1b}') && text.contains("evil\u{fffd}[2J\u{fffd}"), "{text}");
 }

@@ -39,7 +39,16 @@ pub fn not_enough(
             "let several vCPUs of this guest take turns on a pCPU: --overcommit (slower under load)",
         )
         .way_if(by_guests, "let guests use the same pCPUs: --shared")
-        .way_if(by_guests, "give another guest's pCPUs back first: numawise unbind GUEST")
+        .way_if(by_guests, format!("give another guest's pCPUs back: numawise unbind {}", largest(held)))
+}
+
+/// The guest that holds the most, for the command that would help most.
+fn largest(held: &[(Owner, CpuSet)]) -> &str {
+    let guests = held.iter().filter_map(|(who, cpus)| match who {
+        Owner::Guest { name, .. } => Some((cpus.len(), name.as_str())),
+        Owner::Process { .. } | Owner::Irq { .. } | Owner::Reserved => None,
+    });
+    guests.max_by_key(|(n, _)| *n).map_or("GUEST", |(_, name)| name)
 }
 
 fn are_wanted(n: u32) -> String {
@@ -108,7 +117,7 @@ pub fn offline(cpus: &CpuSet) -> Said {
     let first = cpus.first().map_or_else(|| "N".to_owned(), |cpu| cpu.to_string());
     say(format!("{these} {are} offline")).way("bind to others with --bind").way(format!(
         "or switch {} on first: echo 1 > /sys/devices/system/cpu/cpu{first}/online",
-        if cpus.len() == 1 { "it" } else { "them" }
+        it(cpus)
     ))
 }
 
@@ -134,20 +143,24 @@ pub fn taken(conflict: &ClaimConflict) -> Said {
     match held_mode {
         Mode::Exclusive => say(format!("{these} {belong} to {who} alone"))
             .way("choose others with --bind, or leave the choice to --policy smart")
-            .way_if(matches!(held_by, Owner::Guest { .. }), give_back(held_by)),
-        Mode::Shared => {
-            say(format!("{these} {} used by {who}, and this guest wants them alone", are(cpus)))
-                .way("use them together: --shared")
-                .way("or choose others with --bind, or leave the choice to --policy smart")
-                .way_if(matches!(held_by, Owner::Guest { .. }), give_back(held_by))
-        }
+            .way_if(matches!(held_by, Owner::Guest { .. }), give_back(held_by, cpus)),
+        Mode::Shared => say(format!(
+            "{these} {} used by {who}, and this guest wants {} alone",
+            are(cpus),
+            it(cpus)
+        ))
+        .way("share: --shared")
+        .way("or choose others with --bind, or leave the choice to --policy smart")
+        .way_if(matches!(held_by, Owner::Guest { .. }), give_back(held_by, cpus)),
     }
 }
 
 /// The command that frees a guest's CPUs; for other owners it is never shown.
-fn give_back(holder: &Owner) -> String {
+fn give_back(holder: &Owner, cpus: &CpuSet) -> String {
     match holder {
-        Owner::Guest { name, .. } => format!("or give them back: numawise unbind {name}"),
+        Owner::Guest { name, .. } => {
+            format!("or give {} back: numawise unbind {name}", it(cpus))
+        }
         Owner::Process { .. } | Owner::Irq { .. } | Owner::Reserved => String::new(),
     }
 }
@@ -194,4 +207,8 @@ pub fn overcommit_not_asked(cpus: &CpuSet, which: &VcpuSet) -> Said {
     say(format!("{} ({these}) {are} bound to {onto}", count(which.len() as u64, "vCPU")))
         .way("give each vCPU a pCPU of its own with --bind")
         .way("or say that they may take turns: --overcommit (slower under load)")
+}
+
+fn it(cpus: &CpuSet) -> &'static str {
+    verb(cpus, "it", "them")
 }
