@@ -4,7 +4,11 @@ use crate::layout::Style;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Markup {
-    Element { name: String, attributes: Vec<(String, String)>, content: Content },
+    Element {
+        name: String,
+        attributes: Vec<(String, String)>,
+        content: Content,
+    },
     /// Text that stood in a domain XML before, put back as it was.
     Verbatim(String),
 }

@@ -41,8 +41,9 @@ impl fmt::Display for Key {
 
 pub(crate) struct Item<'a, 'x> {
     pub(crate) node: Node<'a, 'x>,
-    /// What is compared.
-    pub(crate) meaning: String,
+    /// What is compared; `None` when it says no more than its absence would. libvirt writes such
+    /// defaults by itself.
+    pub(crate) meaning: Option<String>,
     /// What is put back, and shown.
     pub(crate) text: String,
 }
@@ -67,8 +68,7 @@ const ELEMENTS: [(&str, &str, Option<&str>); 13] = [
 /// Attributes of `<vcpu>`, with the value that means the same as none.
 const VCPU_ATTRIBUTES: [&str; 2] = ["placement", "current"];
 
-/// Everything numawise owns in a definition. What says no more than its absence is left out, since
-/// libvirt writes such defaults by itself.
+/// Everything numawise owns in a definition.
 pub(crate) fn items<'a, 'x>(
     sheet: &'a Sheet<'x>,
 ) -> Result<BTreeMap<Key, Item<'a, 'x>>, DomainXmlError> {
@@ -77,32 +77,27 @@ pub(crate) fn items<'a, 'x>(
         let Some(parent) = container_node(sheet, container)? else { continue };
         for node in children(parent, name) {
             let key = Key { container, name, number: numbered(node, number), attribute: None };
-            if name == "currentMemory" && stable::says_the_same_as_memory(node) {
-                continue;
-            }
-            let text = sheet.text_of(node).to_owned();
-            let item = Item { node, meaning: stable::element(node), text };
+            let is_default = name == "currentMemory" && stable::says_the_same_as_memory(node);
+            let meaning = (!is_default).then(|| stable::element(node));
+            let item = Item { node, meaning, text: sheet.text_of(node).to_owned() };
             if let Some(first) = items.insert(key, item) {
                 return Err(sheet.duplicate(first.node, node));
             }
         }
     }
     if let Some(node) = note::find(sheet)? {
-        let key =
-            Key { container: "metadata", name: note::NAME, number: None, attribute: None };
-        let meaning = crate::sheet::text(node);
+        let key = Key { container: "metadata", name: note::NAME, number: None, attribute: None };
+        let meaning = Some(crate::sheet::text(node));
         items.insert(key, Item { node, meaning, text: sheet.text_of(node).to_owned() });
     }
     if let Some(vcpu) = sheet.find(&["vcpu"])? {
         for name in VCPU_ATTRIBUTES {
-            let Some(value) = attr_value(vcpu, name) else { continue };
-            if stable::is_default(vcpu, "vcpu", name, value) {
-                continue;
-            }
+            let Some(found) = attr(vcpu, name) else { continue };
+            let is_default = stable::is_default(vcpu, "vcpu", name, found.value());
+            let meaning = (!is_default).then(|| found.value().to_owned());
             let key = Key { container: "", name: "vcpu", number: None, attribute: Some(name) };
-            let text = attr(vcpu, name).map(|a| sheet.xml[a.range()].to_owned());
-            let text = text.unwrap_or_default();
-            items.insert(key, Item { node: vcpu, meaning: value.to_owned(), text });
+            let text = sheet.xml[found.range()].to_owned();
+            items.insert(key, Item { node: vcpu, meaning, text });
         }
     }
     Ok(items)

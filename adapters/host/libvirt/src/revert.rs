@@ -35,12 +35,8 @@ pub(crate) fn revert(today: &str, before: &str, after: &str) -> Result<String, R
 }
 
 /// The keys that go back to what they were, or everything that stands against it.
-fn to_put_back(
-    were: &Items,
-    written: &Items,
-    are: &Items,
-) -> Result<Vec<Key>, Vec<UndoConflict>> {
-    let meaning = |items: &Items, key: &Key| items.get(key).map(|item| item.meaning.clone());
+fn to_put_back(were: &Items, written: &Items, are: &Items) -> Result<Vec<Key>, Vec<UndoConflict>> {
+    let meaning = |items: &Items, key: &Key| items.get(key).and_then(|item| item.meaning.clone());
     let text = |items: &Items, key: &Key| items.get(key).map(|item| item.text.clone());
     let mut back = Vec::new();
     let mut conflicts = Vec::new();

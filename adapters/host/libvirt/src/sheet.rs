@@ -147,13 +147,13 @@ impl<'x> Sheet<'x> {
 /// somebody converted it, and that whoever reads it next would decode it once more.
 fn check_encoding(xml: &str) -> Result<(), DomainXmlError> {
     let text = xml.strip_prefix('\u{feff}').unwrap_or(xml);
-    let Some(declaration) = text.strip_prefix("<?xml").and_then(|rest| rest.split_once("?>")) else {
+    let Some(declaration) = text.strip_prefix("<?xml").and_then(|rest| rest.split_once("?>"))
+    else {
         return Ok(());
     };
     let Some((_, after)) = declaration.0.split_once("encoding") else { return Ok(()) };
     let quoted = after.trim_start().trim_start_matches('=').trim_start();
-    let name: String =
-        quoted.chars().skip(1).take_while(|c| !matches!(c, '\'' | '"')).collect();
+    let name: String = quoted.chars().skip(1).take_while(|c| !matches!(c, '\'' | '"')).collect();
     match name.to_ascii_lowercase().as_str() {
         "utf-8" | "utf8" | "us-ascii" | "ascii" => Ok(()),
         _ => Err(DomainXmlError::Encoding(name)),

@@ -40,9 +40,9 @@ pub(crate) fn in_bytes(count: u64, unit: u64) -> Option<u64> {
 pub(crate) fn of_element(sheet: &Sheet, node: Node) -> Result<u64, DomainXmlError> {
     let unit = unit_of(sheet, node)?;
     let value = text(node);
-    whole_number(&value)
-        .and_then(|count| in_bytes(count, unit))
-        .ok_or_else(|| sheet.invalid(node, value.trim(), "a whole number that fits 64 bits in bytes"))
+    whole_number(&value).and_then(|count| in_bytes(count, unit)).ok_or_else(|| {
+        sheet.invalid(node, value.trim(), "a whole number that fits 64 bits in bytes")
+    })
 }
 
 /// The size in an attribute, with its unit in `unit`.

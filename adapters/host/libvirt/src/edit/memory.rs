@@ -21,7 +21,8 @@ struct Wanted {
 impl Wanted {
     fn of(topology: &VirtualTopology, mode: MemoryMode) -> Self {
         let nodes: NodeSet = topology.nodes.iter().map(|node| node.memory_node).collect();
-        let per_node = topology.nodes.iter().map(|n| (n.id.0, (mode, NodeSet::single(n.memory_node))));
+        let per_node =
+            topology.nodes.iter().map(|n| (n.id.0, (mode, NodeSet::single(n.memory_node))));
         let memnodes = match mode {
             // Interleaving is over all nodes; a memnode names one.
             MemoryMode::Interleave => BTreeMap::new(),
@@ -162,9 +163,10 @@ fn already_says(
     }
     topology.nodes.iter().all(|node| {
         pages.iter().any(|page| page.vnodes.as_ref().is_none_or(|cells| cells.contains(&node.id)))
-    }) && pages.iter().flat_map(|page| page.vnodes.iter().flatten()).all(|cell| {
-        topology.nodes.iter().any(|node| node.id == *cell)
-    })
+    }) && pages
+        .iter()
+        .flat_map(|page| page.vnodes.iter().flatten())
+        .all(|cell| topology.nodes.iter().any(|node| node.id == *cell))
 }
 
 /// Without vNUMA a page size cannot be tied to a vNUMA node any more.

@@ -223,11 +223,10 @@ fn check_references(sheet: &Sheet, cells: usize) -> Result<(), DomainXmlError> {
         .flat_map(|device| children(device, "target"))
         .flat_map(|target| children(target, "node"));
     // Without cells the whole <numa> goes, its interconnects with it.
-    let interconnects = sheet
-        .find(&["cpu", "numa", "interconnects"])?
-        .into_iter()
-        .filter(|_| cells > 0)
-        .flat_map(|list| list.children().filter(|c| named(*c, "latency") || named(*c, "bandwidth")));
+    let interconnects =
+        sheet.find(&["cpu", "numa", "interconnects"])?.into_iter().filter(|_| cells > 0).flat_map(
+            |list| list.children().filter(|c| named(*c, "latency") || named(*c, "bandwidth")),
+        );
     for node in target_nodes.chain(interconnects) {
         if let Some(number) = numbers(node).into_iter().find(|n| *n >= cells as u64) {
             return Err(sheet.in_the_way(

@@ -124,19 +124,12 @@ pub(crate) fn cells(sheet: &Sheet) -> Result<Vec<GuestCell>, DomainXmlError> {
 }
 
 /// Cells without an id are numbered as they stand.
-pub(crate) fn cell_id(
-    sheet: &Sheet,
-    cell: Node,
-    position: usize,
-) -> Result<Vnode, DomainXmlError> {
+pub(crate) fn cell_id(sheet: &Sheet, cell: Node, position: usize) -> Result<Vnode, DomainXmlError> {
     let id = number(sheet, cell, "id")?;
     Ok(Vnode(id.unwrap_or(u32::try_from(position).unwrap_or(u32::MAX))))
 }
 
-pub(crate) fn distances(
-    sheet: &Sheet,
-    cell: Node,
-) -> Result<BTreeMap<Vnode, u32>, DomainXmlError> {
+pub(crate) fn distances(sheet: &Sheet, cell: Node) -> Result<BTreeMap<Vnode, u32>, DomainXmlError> {
     let mut found = BTreeMap::new();
     let Some(list) = sheet.only(cell, "distances")? else { return Ok(found) };
     for sibling in list.children().filter(|child| named(*child, "sibling")) {

@@ -89,8 +89,7 @@ fn number(sheet: &Sheet, node: Node, name: &str) -> Result<Option<u32>, DomainXm
 }
 
 fn needed_number(sheet: &Sheet, node: Node, name: &str) -> Result<u32, DomainXmlError> {
-    number(sheet, node, name)?
-        .ok_or_else(|| sheet.invalid_attr(node, name, None, "a whole number"))
+    number(sheet, node, name)?.ok_or_else(|| sheet.invalid_attr(node, name, None, "a whole number"))
 }
 
 /// A number of things of which there is at least one.
@@ -105,8 +104,7 @@ fn positive(sheet: &Sheet, node: Node, name: &str) -> Result<Option<u32>, Domain
 fn set<I: Id>(sheet: &Sheet, node: Node, name: &str) -> Result<Option<IdSet<I>>, DomainXmlError> {
     let Some(value) = attr_value(node, name) else { return Ok(None) };
     let set = crate::cpuset::parse(value);
-    set.map(Some)
-        .ok_or_else(|| sheet.invalid_attr(node, name, Some(value), crate::cpuset::WANTED))
+    set.map(Some).ok_or_else(|| sheet.invalid_attr(node, name, Some(value), crate::cpuset::WANTED))
 }
 
 fn needed_set<I: Id>(sheet: &Sheet, node: Node, name: &str) -> Result<IdSet<I>, DomainXmlError> {

@@ -1,0 +1,13 @@
+//! The domain XML editor against definitions of many origins (`fixtures/domains`).
+
+mod corpus;
+mod edits;
+mod layout;
+mod random;
+mod reading;
+mod schema;
+mod secrets;
+mod speed;
+mod stable;
+mod unchanged;
+mod undo;
