@@ -9,13 +9,13 @@ use numawise_model::{
 };
 use std::collections::BTreeMap;
 
-/// Starts the guest on a host from which the running guests' memory is already taken. The error is
-/// what the hypervisor would say.
-pub fn boot(domain: &Domain, host: &Host) -> Result<Running, String> {
+/// Starts the guest beside those that hold memory already. The error is what the hypervisor would
+/// say.
+pub fn boot(domain: &Domain, host: &Host, held: &PageCounts) -> Result<Running, String> {
     let cells = cells(domain)?;
     nodes_exist(domain, &host.topology)?;
     let threads = threads(domain, &host.topology)?;
-    let mut room = Room::of(host)?;
+    let mut room = Room::of(host, held)?;
     let mut pages = BTreeMap::new();
     for cell in &cells {
         let size = page_size(domain, cell.id, &host.topology)?;

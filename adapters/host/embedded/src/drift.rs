@@ -2,7 +2,7 @@
 //! balances would: only what runs is changed, neither XML knows of it.
 
 use crate::memory::Room;
-use crate::{EmbeddedHypervisor, canonical, failed, pages_on};
+use crate::{EmbeddedHypervisor, canonical, failed};
 use numawise_engine::ports::PortError;
 use numawise_model::{CpuSet, GuestUuid, PageCounts, PageSize, Pnode, Vcpu, Vnode};
 use std::collections::BTreeMap;
@@ -47,11 +47,11 @@ impl EmbeddedHypervisor {
         let Some(mut running) = change.running(&guest)? else {
             return Err(self.no_guest(&guest));
         };
-        let there = pages_on(&running.total_pages(), from);
+        let total = running.total_pages();
+        let there: u64 = total.get(&from).map_or(0, |sizes| sizes.values().sum());
         let wanted = pages.unwrap_or(there);
         self.can_migrate(&guest, (from, to), wanted, there)?;
-        let host = self.lowered(&change)?;
-        let room = Room::of(&host).map_err(failed)?;
+        let room = Room::of(&self.host, &self.held(&change)?).map_err(failed)?;
         let moves = choose(&running.pages, from, wanted);
         for (size, count) in by_size(&moves) {
             let free = room.free(to, size);

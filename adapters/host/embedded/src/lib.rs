@@ -118,33 +118,25 @@ impl EmbeddedHypervisor {
         ))
     }
 
-    /// The host with what running guests hold taken from its levels.
-    fn lowered(&self, view: &View<'_>) -> Result<Host, PortError> {
-        let mut host = self.host.clone();
-        let base = memory::base_page(&host.topology);
+    /// What all running guests hold.
+    fn held(&self, view: &View<'_>) -> Result<PageCounts, PortError> {
+        let mut held = PageCounts::new();
         for guest in view.guests()? {
             let Some(running) = view.running(&guest)? else { continue };
             for (node, sizes) in running.total_pages() {
-                if host.topology.node(node).is_none() {
+                if self.host.topology.node(node).is_none() {
                     return Err(PortError::Unreadable(format!(
                         "simulated host: guest {guest} in {} has memory on node {node}, which this \
                          host has not: the folder belongs to another host; name a folder of its own",
                         self.folder.path().display()
                     )));
                 }
-                let Some(levels) = host.levels.nodes.get_mut(&node) else { continue };
                 for (size, pages) in sizes {
-                    let lower = |bytes: u64| bytes.saturating_sub(pages * size.bytes());
-                    if size == base {
-                        levels.memory_free_bytes = levels.memory_free_bytes.map(lower);
-                        levels.memory_available_bytes = levels.memory_available_bytes.map(lower);
-                    } else if let Some(pool) = levels.hugepages.get_mut(&size) {
-                        pool.free = pool.free.saturating_sub(pages);
-                    }
+                    *held.entry(node).or_default().entry(size).or_default() += pages;
                 }
             }
         }
-        Ok(host)
+        Ok(held)
     }
 }
 
@@ -162,7 +154,8 @@ impl Hypervisor for EmbeddedHypervisor {
     }
 
     fn host(&self) -> Result<Host, PortError> {
-        self.lowered(&self.folder.view()?)
+        let held = self.held(&self.folder.view()?)?;
+        Ok(memory::lowered(&self.host, &held))
     }
 
     fn guests(&self) -> Result<Vec<GuestSummary>, PortError> {
@@ -209,8 +202,8 @@ impl Hypervisor for EmbeddedHypervisor {
         }
         let xml = change.inactive(&guest)?.ok_or_else(|| self.no_guest(&guest))?;
         let domain = Domain::read(&xml)?;
-        let host = self.lowered(&change)?;
-        let running = boot::boot(&domain, &host)
+        let held = self.held(&change)?;
+        let running = boot::boot(&domain, &self.host, &held)
             .map_err(|why| failed(format!("guest '{}' does not start: {why}", domain.name)))?;
         change.write_started(&guest, &xml, &running)
     }
@@ -335,9 +328,4 @@ fn canonical(guest: &GuestUuid) -> Result<GuestUuid, PortError> {
 
 fn failed(text: String) -> PortError {
     PortError::Failed(format!("simulated host: {text}"))
-}
-
-/// Pages of a guest on one node, whatever their size.
-fn pages_on(pages: &PageCounts, node: numawise_model::Pnode) -> u64 {
-    pages.get(&node).map_or(0, |sizes| sizes.values().sum())
 }

@@ -46,8 +46,9 @@ pub struct Room<'t> {
 }
 
 impl<'t> Room<'t> {
-    /// An error names the node whose free memory the host's source does not give.
-    pub fn of(host: &'t Host) -> Result<Self, String> {
+    /// What the host has without what is held. An error names the node whose memory the host's
+    /// source does not give.
+    pub fn of(host: &'t Host, held: &PageCounts) -> Result<Self, String> {
         let base = base_page(&host.topology);
         let mut free = PageCounts::new();
         for node in &host.topology.nodes {
@@ -66,6 +67,9 @@ impl<'t> Room<'t> {
             sizes.insert(base, bytes / base.bytes());
             for (size, pool) in levels.iter().flat_map(|levels| &levels.hugepages) {
                 sizes.insert(*size, pool.free);
+            }
+            for (size, pages) in sizes {
+                *pages = pages.saturating_sub(pages_of(held, node.id, *size));
             }
         }
         Ok(Self { topology: &host.topology, free })
@@ -116,7 +120,7 @@ impl<'t> Room<'t> {
 
     pub fn free(&self, node: Pnode, size: PageSize) -> u64 {
         // A node without a pool of that size has no page of it to give.
-        self.free.get(&node).and_then(|sizes| sizes.get(&size)).map_or(0, |pages| *pages)
+        pages_of(&self.free, node, size)
     }
 
     /// Takes as much as the nodes have, in order; what is left over comes back.
@@ -205,4 +209,25 @@ fn evenly(set: &NodeSet, pages: u64) -> Vec<(Pnode, u64)> {
 pub fn base_page(topology: &Topology) -> PageSize {
     let base = topology.page_sizes.iter().copied().filter(|size| !size.is_huge()).min();
     base.unwrap_or(PageSize::BASE_4K)
+}
+
+/// The host as others see it while guests hold pages. What its source does not say stays unsaid.
+pub fn lowered(host: &Host, held: &PageCounts) -> Host {
+    let mut host = host.clone();
+    let base = base_page(&host.topology);
+    for (node, levels) in &mut host.levels.nodes {
+        let bytes = pages_of(held, *node, base) * base.bytes();
+        for free in [&mut levels.memory_free_bytes, &mut levels.memory_available_bytes] {
+            *free = free.map(|free| free.saturating_sub(bytes));
+        }
+        for (size, pool) in &mut levels.hugepages {
+            pool.free = pool.free.saturating_sub(pages_of(held, *node, *size));
+        }
+    }
+    host
+}
+
+/// No entry is no page.
+fn pages_of(pages: &PageCounts, node: Pnode, size: PageSize) -> u64 {
+    pages.get(&node).and_then(|sizes| sizes.get(&size)).map_or(0, |pages| *pages)
 }

@@ -21,7 +21,7 @@ fn a_definition_comes_back_byte_for_byte() {
     let again = open(scene.dir.path());
     assert_eq!(again.inactive_xml(&uuid()).expect("the definition"), xml);
     let guest = GuestSummary { uuid: uuid(), name: "vm".to_owned(), running: false };
-    assert_eq!(again.guests().expect("guests"), [guest.clone()]);
+    assert_eq!(again.guests().expect("guests"), std::slice::from_ref(&guest));
     assert_eq!(find_guest(&again, "vm").expect("a guest"), guest);
     assert_eq!(again.live_xml(&uuid()).expect("no live XML"), None);
     assert_eq!(again.observe(&uuid()).expect("no facts"), None);

@@ -201,3 +201,19 @@ fn what_finds_no_room_goes_to_the_nearest_node() {
     let facts = scene.start(&sized(5 << 19, &memory("preferred", "3")));
     assert_eq!(places(&facts.pages, BASE), "N0=131072 N2=262144 N3=262144");
 }
+
+/// A source without levels (hwloc XML): the nodes' sizes are what there is, and what guests hold is
+/// taken from them all the same.
+#[test]
+fn without_levels_the_size_of_a_node_is_its_room() {
+    let mut bare = host();
+    bare.levels = numawise_model::Levels::default();
+    let scene = scene_on(bare.clone());
+    scene.start(&sized(10 << 20, &memory("strict", "0")));
+    assert_eq!(scene.hypervisor.host().expect("a host"), bare, "unknown stays unknown");
+    let second = named("second", OTHER, &memory("strict", "0"))
+        .replace("<memory unit='GiB'>2<", "<memory unit='GiB'>7<");
+    scene.define(&second);
+    let text = failed(scene.hypervisor.start(&GuestUuid(OTHER.to_owned())));
+    assert!(text.contains("wants 1835008 pages of 4K, and node 0 has 1572864 free"), "{text}");
+}
