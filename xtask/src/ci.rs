@@ -1,0 +1,51 @@
+//! `cargo xtask ci`: what must pass before a change is taken. Everything is run even when something
+//! has failed, so that one round shows all there is to mend.
+
+use crate::process::{cargo, succeeds};
+use crate::{bench, machine, test, tidy};
+use anyhow::Result;
+use std::path::Path;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Also check licences, advisories and sources of every dependency, and the speed.
+    #[arg(long)]
+    nightly: bool,
+}
+
+pub fn run(root: &Path, args: &Args) -> Result<bool> {
+    let mut failed = Vec::new();
+    if !tidy::run(root, &tidy::Args::default())? {
+        failed.push("tidy");
+    }
+    if args.nightly {
+        if !dependencies_are_acceptable(root)? {
+            failed.push("deny");
+        }
+        if !bench::run(root, &bench::Args::checking())? {
+            failed.push("bench");
+        }
+    }
+    let tests = test::run_tests(root, &test::Args { no_install: false, filter: None })?;
+    if !tests.passed {
+        failed.push("test");
+    }
+    println!();
+    match failed.as_slice() {
+        [] => println!("ci: everything passed"),
+        chores => println!("ci: failed: {} (see above)", chores.join(", ")),
+    }
+    tests.print_closing();
+    Ok(failed.is_empty())
+}
+
+/// cargo-deny takes minutes to build, so only the nightly run asks for it.
+fn dependencies_are_acceptable(root: &Path) -> Result<bool> {
+    if machine::find_program("cargo-deny").is_none()
+        && !succeeds(cargo(root).args(["install", "--locked", "cargo-deny"]))?
+    {
+        eprintln!("xtask: cargo-deny could not be installed, so no dependency was checked");
+        return Ok(false);
+    }
+    succeeds(cargo(root).args(["deny", "--workspace", "check"]))
+}
