@@ -10,6 +10,7 @@
 //!   so that a new variant does not compile before somebody has written its sentence. Another
 //!   language is another file beside it.
 
+pub mod binding;
 mod captions;
 pub mod diff;
 mod en;

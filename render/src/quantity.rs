@@ -19,7 +19,7 @@ pub fn bytes(n: u64) -> String {
 }
 
 fn in_unit(n: u64, unit: u64, name: &str) -> String {
-    if n % unit == 0 {
+    if n.is_multiple_of(unit) {
         return format!("{} {name}", n / unit);
     }
     // Rounded half up in integers; u128 because ten times a u64 need not fit.

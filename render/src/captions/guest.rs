@@ -1,7 +1,7 @@
 //! What is written beside a guest's boxes.
 
+use crate::binding;
 use crate::en::{self, labels};
-use crate::layout::binding_runs;
 use crate::links::{GuestLinks, GuestSide, HostSide};
 use crate::look::GuestView;
 use crate::quantity::{bytes, bytes_or_unknown};
@@ -97,7 +97,7 @@ pub fn binding(
 ) -> Vec<String> {
     let mut rows = Vec::new();
     for (node, part) in by_node(binding, topology) {
-        let runs = binding_runs(&part);
+        let runs = binding::runs(&part);
         rows.extend(runs.iter().map(|run| labels::binding_run(run, node.as_deref())));
     }
     let missing: VcpuSet = (0..vcpus).map(Vcpu).filter(|v| !binding.contains_key(v)).collect();

@@ -93,7 +93,7 @@ pub fn l3_name(block: &L3Block) -> String {
 pub fn mark_words(marks: &Marks, mark: Mark) -> String {
     match mark {
         Mark::Exclusive(owner) | Mark::Shared(owner) => {
-            labels::owner_mark(&en::owner(&marks.owners[owner].0), mark, &marks.cpus(mark))
+            labels::owner_mark(&en::owner(&marks.owners[owner]), mark, &marks.cpus(mark))
         }
         Mark::Free | Mark::SharedBySeveral | Mark::Reserved | Mark::Isolated | Mark::NotAllowed => {
             labels::mark(mark).to_owned()

@@ -115,7 +115,7 @@ impl HostSheet<'_> {
     fn cell(&self, cpu: Pcpu) -> Cell {
         let mark = self.marks.of_cpu(cpu);
         let owner = match mark {
-            Mark::Exclusive(i) | Mark::Shared(i) => Some(en::owner(&self.marks.owners[i].0)),
+            Mark::Exclusive(i) | Mark::Shared(i) => Some(en::owner(&self.marks.owners[i])),
             _ => None,
         };
         let use_ = self.host.levels.utilisation.get(&cpu);

@@ -80,9 +80,13 @@ pub fn text(x: f64, y: f64, class: &str, words: &str) -> Text {
     if class.is_empty() { text } else { text.set("class", class) }
 }
 
-/// A line of a table: XML folds blanks into one, so these are blanks that stay.
+/// A line of a table. XML folds blanks into one, so these are blanks that stay; those at the
+/// beginning some readers drop even so, and they become a distance.
 pub fn aligned(x: f64, y: f64, words: &str) -> Text {
-    text(x, y, "", &words.replace(' ', "\u{a0}"))
+    const BLANK: f64 = 7.2;
+    let rest = words.trim_start_matches(' ');
+    let indent = (words.len() - rest.len()) as f64 * BLANK;
+    text(x + indent, y, "", &rest.replace(' ', "\u{a0}"))
 }
 
 pub fn tooltip(words: &str) -> Title {

@@ -31,7 +31,7 @@ fn finding(finding: &Finding, look: &Look) -> String {
 /// Every reason why a request cannot be met, and for each what would fit.
 pub fn refusals(refusals: &[Refusal], look: &Look) -> String {
     let head = look.paint(Meaning::Error, &format!("{}:", labels::REFUSED));
-    let said = refusals.iter().map(|r| en::refusals::refusal(r));
+    let said = refusals.iter().map(en::refusals::refusal);
     said.map(|said| paragraph(&format!("{head} "), &said, look)).collect()
 }
 

@@ -245,7 +245,7 @@ fn the_table_of_guests() {
 /// Whatever the binding is, its lines say it again in full.
 #[test]
 fn binding_runs_can_be_read_back() {
-    use numawise_render::layout::{Onto, binding_runs};
+    use numawise_render::binding::{Onto, runs};
     let single = |cpu: u32| CpuSet::single(Pcpu(cpu));
     let mut bindings: Vec<Vec<(u32, CpuSet)>> = vec![
         Vec::new(),
@@ -268,7 +268,7 @@ fn binding_runs_can_be_read_back() {
     }
     for binding in bindings {
         let mut read = Vec::new();
-        for run in binding_runs(&binding) {
+        for run in runs(&binding) {
             for (at, vcpu) in (run.first..=run.last).enumerate() {
                 let at = at as u32;
                 read.push((

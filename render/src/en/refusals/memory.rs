@@ -23,21 +23,23 @@ impl Shortage {
             pages(wanted, size),
             pages(available, size)
         ))
-        .fact(format!("free now: {}", pages(free, size)))
-        .fact(format!(
-            "promised to others that have not touched it yet: {}",
-            pages(promised, size)
-        ));
-        let missing = wanted.saturating_sub(available);
-        self.more_pages(said, missing)
-            .way_if(
-                fits.is_some(),
-                format!(
-                    "ask for less: at most {} of this guest's memory fit on node {node} (--memory)",
-                    fits.map(bytes).unwrap_or_default()
-                ),
-            )
-            .way("or put fewer vCPUs there, since memory follows them: --on-node NODE:VCPUS")
+        .fact(format!("free now: {}", pages(free, size)));
+        let said = match promised {
+            0 => said,
+            n => said.fact(format!(
+                "promised to others that have not touched it yet: {}",
+                pages(n, size)
+            )),
+        };
+        let said = self.more_pages(said, wanted.saturating_sub(available));
+        let said = match fits {
+            Some(n) => said.way(format!(
+                "ask for less: at most {} of this guest's memory fit on node {node} (--memory)",
+                bytes(n)
+            )),
+            None => said,
+        };
+        said.way("or put fewer vCPUs there, since memory follows them: --on-node NODE:VCPUS")
     }
 
     fn more_pages(&self, said: Said, missing: u64) -> Said {
