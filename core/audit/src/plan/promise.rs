@@ -1,0 +1,129 @@
+//! What the plan takes: the claims it makes and what it tests before it makes them.
+
+use super::Case;
+use numawise_model::{
+    CpuSet, FindingKind, Mode, Owner, PageSize, Pnode, Predicate, Purpose, VirtualTopology,
+};
+use std::collections::BTreeMap;
+
+impl Case<'_> {
+    /// A plan for a size alone is never claimed, so nothing is asked of it here.
+    pub(super) fn judge_promises(&mut self) {
+        if self.plan.guest.is_none() {
+            return;
+        }
+        self.claims_cover();
+        self.requires_cpus();
+        if let Some(topology) = &self.plan.vnuma {
+            self.requires_frozen();
+            if self.memory_is_bound() {
+                self.claims_memory(topology);
+                self.requires_pages(topology);
+            }
+        }
+    }
+
+    fn claims_cover(&mut self) {
+        let plan = self.plan;
+        let uuid = plan.guest.as_ref().map(|guest| &guest.uuid);
+        let mut held = CpuSet::new();
+        for claim in &plan.claims {
+            let own = matches!(&claim.owner, Owner::Guest { uuid: u, .. } if Some(u) == uuid);
+            if !own {
+                self.broken("claims-cover", format!("claim {} is for another", claim.id));
+            }
+            if claim.purpose == Purpose::Vcpus {
+                held.extend(&claim.cpus);
+                if claim.mode != plan.binding.mode {
+                    let detail = format!("claim {} is {:?}", claim.id, claim.mode);
+                    self.broken("claims-cover", detail);
+                }
+            } else if claim.mode == Mode::Exclusive && !claim.cpus.is_empty() {
+                let detail = format!("claim {} takes more than the vCPUs need", claim.id);
+                self.broken("claims-cover", detail);
+            }
+        }
+        let bound = plan.binding.pcpus();
+        if held != bound {
+            let detail = format!("pCPUs {bound} are bound, {held} are claimed");
+            self.broken("claims-cover", detail);
+        }
+    }
+
+    fn claims_memory(&mut self, topology: &VirtualTopology) {
+        let mut claimed: BTreeMap<(Pnode, PageSize), u64> = BTreeMap::new();
+        for claim in &self.plan.claims {
+            for (node, sizes) in &claim.pages {
+                for (size, pages) in sizes.iter().filter(|(_, pages)| **pages > 0) {
+                    *claimed.entry((*node, *size)).or_default() += pages;
+                }
+            }
+        }
+        let wanted = self.pages_wanted(topology);
+        if claimed != wanted {
+            let detail = format!("{} are wanted, {} claimed", shown(&wanted), shown(&claimed));
+            self.broken("claims-memory", detail);
+        }
+    }
+
+    /// Pages per node of the size that was asked for.
+    pub(super) fn pages_wanted(
+        &self,
+        topology: &VirtualTopology,
+    ) -> BTreeMap<(Pnode, PageSize), u64> {
+        let size = self.plan.request.page_size;
+        let mut wanted = BTreeMap::new();
+        for node in &topology.nodes {
+            let pages = node.memory_bytes / size.bytes().max(1);
+            *wanted.entry((node.memory_node, size)).or_default() += pages;
+        }
+        wanted.retain(|_, pages| *pages > 0);
+        wanted
+    }
+
+    fn requires_cpus(&mut self) {
+        let plan = self.plan;
+        let mut tested = CpuSet::new();
+        for predicate in &plan.requires {
+            if let Predicate::CpusUnclaimed { cpus, mode } = predicate
+                && *mode == plan.binding.mode
+            {
+                tested.extend(cpus);
+            }
+        }
+        let untested = plan.binding.pcpus().difference(&tested);
+        if !untested.is_empty() {
+            self.broken("requires-cover", format!("pCPUs {untested} are not tested again"));
+        }
+    }
+
+    fn requires_pages(&mut self, topology: &VirtualTopology) {
+        for ((node, size), pages) in self.pages_wanted(topology) {
+            let tested = self.plan.requires.iter().any(|predicate| {
+                matches!(predicate, Predicate::PagesAvailable { node: n, size: s, pages: p }
+                    if *n == node && *s == size && *p >= pages)
+            });
+            let unchecked = FindingKind::MemoryUnchecked { node };
+            if !tested && !self.plan.findings.iter().any(|known| known.kind == unchecked) {
+                let detail = format!("{pages} pages of {size} on node {node} are not tested again");
+                self.broken("requires-cover", detail);
+            }
+        }
+    }
+
+    fn requires_frozen(&mut self) {
+        let wanted = self.frozen.is_some();
+        let tested = self.plan.requires.iter().any(|predicate| {
+            matches!(predicate, Predicate::FrozenTopology { digest } if digest.is_some() == wanted)
+        });
+        if !tested {
+            self.broken("requires-cover", "the frozen topology is not tested again".to_owned());
+        }
+    }
+}
+
+fn shown(pages: &BTreeMap<(Pnode, PageSize), u64>) -> String {
+    let each = pages.iter().map(|((node, size), n)| format!("{n} x {size} on node {node}"));
+    let all: Vec<String> = each.collect();
+    if all.is_empty() { "no pages".to_owned() } else { all.join(", ") }
+}

@@ -1,0 +1,128 @@
+//! The vNUMA nodes: which vCPUs are in them, where they are, how far apart.
+
+use super::Case;
+use numawise_model::{
+    CpuSet, FindingKind, Pnode, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
+};
+use std::collections::BTreeMap;
+
+/// What libvirt takes as the distance of a node to itself, and nothing else.
+const LOCAL_DISTANCE: u32 = 10;
+
+impl Case<'_> {
+    pub(super) fn judge_vnodes(&mut self, topology: &VirtualTopology) {
+        self.ids(topology);
+        self.partition(topology);
+        for node in &topology.nodes {
+            self.home(node);
+        }
+        self.cells_per_node(topology);
+        self.distances(topology);
+    }
+
+    fn ids(&mut self, topology: &VirtualTopology) {
+        let ids: Vec<u32> = topology.nodes.iter().map(|node| node.id.0).collect();
+        if ids.is_empty() || !ids.iter().copied().eq(0..ids.len() as u32) {
+            self.broken("vnode-ids", format!("the vNUMA nodes are {ids:?}"));
+        }
+    }
+
+    fn partition(&mut self, topology: &VirtualTopology) {
+        let mut placed = VcpuSet::new();
+        for node in &topology.nodes {
+            if node.vcpus.is_empty() {
+                self.broken("vnode-partition", format!("vNUMA node {} has no vCPU", node.id));
+            }
+            let twice = node.vcpus.intersection(&placed);
+            if !twice.is_empty() {
+                self.broken("vnode-partition", format!("vCPUs {twice} are in two vNUMA nodes"));
+            }
+            placed.extend(&node.vcpus);
+        }
+        let all = VcpuSet::range(0, self.plan.request.vcpus.saturating_sub(1));
+        if placed != all {
+            self.broken("vnode-partition", format!("vCPUs {placed} are placed, of {all}"));
+        }
+    }
+
+    fn home(&mut self, node: &VnumaNode) {
+        let Some(home) = self.host.topology.node(node.host_node) else {
+            self.broken("vnode-home", format!("the host has no node {}", node.host_node));
+            return;
+        };
+        let mut used = CpuSet::new();
+        for vcpu in node.vcpus.iter() {
+            if let Some(cpus) = self.plan.binding.cpus.get(&vcpu) {
+                used.extend(cpus);
+            }
+        }
+        let away = used.difference(&home.cpus);
+        if !away.is_empty() {
+            let detail =
+                format!("vNUMA node {} is on node {}, pCPUs {away} are not", node.id, home.id);
+            self.broken("vnode-home", detail);
+        }
+    }
+
+    fn cells_per_node(&mut self, topology: &VirtualTopology) {
+        let mut cells: BTreeMap<Pnode, u32> = BTreeMap::new();
+        for node in &topology.nodes {
+            *cells.entry(node.host_node).or_default() += 1;
+        }
+        for (node, cells) in cells.into_iter().filter(|(_, cells)| *cells > 1) {
+            if cells > self.plan.request.cells_per_node && !self.keeps_frozen(topology) {
+                self.broken("cells-per-node", format!("{cells} vNUMA nodes are on node {node}"));
+            } else {
+                self.remark(Severity::Warning, FindingKind::CellsShareNode { node, cells });
+            }
+        }
+    }
+
+    /// Where the host knows every distance, the guest is told every one; where it does not, the
+    /// guest may be told fewer, but nothing that the host does not say. A frozen topology keeps the distances it has: they are what the
+    /// guest has seen, wherever it stands today.
+    fn distances(&mut self, topology: &VirtualTopology) {
+        if self.keeps_frozen(topology) {
+            return;
+        }
+        let mut host_knows_all = true;
+        let mut given = 0;
+        for from in &topology.nodes {
+            for to in &topology.nodes {
+                let right = self.right_distances(from, to);
+                host_knows_all &= !right.is_empty();
+                let Some(told) = from.distances.get(&to.id) else { continue };
+                given += 1;
+                let local = from.id == to.id && *told == LOCAL_DISTANCE;
+                if !local && !right.contains(told) {
+                    let detail = format!(
+                        "from vNUMA node {} to {}: {told}, and the host says {right:?}",
+                        from.id, to.id
+                    );
+                    self.broken("distances-host", detail);
+                }
+            }
+        }
+        let complete = given == topology.nodes.len() * topology.nodes.len();
+        if host_knows_all && !complete {
+            self.broken("distances-host", format!("only {given} distances are given"));
+        }
+        let ids: Vec<Vnode> = topology.nodes.iter().map(|node| node.id).collect();
+        if topology.nodes.iter().any(|n| n.distances.keys().any(|to| !ids.contains(to))) {
+            self.broken("distances-host", "to a vNUMA node that is not there".to_owned());
+        }
+    }
+
+    /// From CPUs to memory or from node to node: both are the host's word. Cells of one pNUMA node
+    /// are as near as it is to itself.
+    fn right_distances(&self, from: &VnumaNode, to: &VnumaNode) -> Vec<u32> {
+        let distance = |to| self.host.topology.distance(from.host_node, to);
+        let mut right: Vec<u32> =
+            [to.host_node, to.memory_node].into_iter().filter_map(distance).collect();
+        right.dedup();
+        if from.host_node == to.host_node && !right.is_empty() && !right.contains(&LOCAL_DISTANCE) {
+            right.push(LOCAL_DISTANCE);
+        }
+        right
+    }
+}
