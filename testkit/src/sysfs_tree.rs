@@ -176,7 +176,8 @@ fn write_machine(host: &Host, put: Put<'_>) {
     }
     for size in topology.page_sizes.iter().filter(|size| size.is_huge()) {
         let pool = format!("sys/kernel/mm/hugepages/hugepages-{}kB", size.bytes() / 1024);
-        let reserved = host.levels.nodes.values().filter_map(|node| node.hugepages.get(size)?.reserved);
+        let reserved =
+            host.levels.nodes.values().filter_map(|node| node.hugepages.get(size)?.reserved);
         put(format!("{pool}/"), String::new());
         // Kernels give the sum; a host whose nodes do not say has no such file.
         let reserved: Vec<u64> = reserved.collect();

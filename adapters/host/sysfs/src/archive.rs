@@ -54,7 +54,8 @@ fn unpack_within(limits: Limits, name: &str, bytes: &[u8]) -> Result<Tree, ReadE
         }
         _ => Box::new(bytes),
     };
-    let mut unpacking = Unpacking { name, limits, tree: Tree::default(), entries: 0, content_bytes: 0 };
+    let mut unpacking =
+        Unpacking { name, limits, tree: Tree::default(), entries: 0, content_bytes: 0 };
     let capped = Capped { inner: stream, most: limits.stream_bytes, got: 0 };
     let mut archive = tar::Archive::new(io::BufReader::with_capacity(1 << 16, capped));
     for entry in archive.entries().map_err(damaged)? {

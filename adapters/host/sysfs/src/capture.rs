@@ -5,13 +5,13 @@
 //! numbers, the command line, mounts, the vendor in the firmware) only the lines are kept that
 //! numawise reads. Where no cgroup limits anything the cgroup files are left out altogether.
 
+use crate::ReadOptions;
 use crate::build;
 use crate::derive::derive;
 use crate::error::ReadError;
 use crate::facts::{self, RawHost, cgroup, machine};
 use crate::root::{Entry, Reader, Tree};
 use crate::source::Source;
-use crate::ReadOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -60,42 +60,59 @@ pub fn capture_bytes(source: &Source) -> Result<Vec<u8>, ReadError> {
     let root = source.root()?;
     let mut reader = Reader::recording(&root);
     let raw = facts::read(&mut reader, &ReadOptions { strict: true })?;
-    let tree = scrub(reader.into_record().into_tree(), &raw);
+    let tree = scrub(&reader.into_record().into_tree(), &raw);
     write_tar(&tree).map_err(|source| ReadError::Write { path: TOP.to_owned(), source })
 }
 
 /// Leaves out or shortens what could identify the machine.
-fn scrub(recorded: Tree, raw: &RawHost) -> Tree {
-    let limited_by = derive(raw).allowed.limited_by;
+fn scrub(recorded: &Tree, raw: &RawHost) -> Tree {
+    let unlimited = derive(raw).allowed.limited_by.is_none();
+    let kept = |path: &str, bytes: &[u8]| match path {
+        path if unlimited && is_about_cgroups(path, raw) => None,
+        path => essential(path, bytes),
+    };
+    let files = recorded.entries().filter_map(|(path, entry)| match entry {
+        Entry::File(bytes) => Some((path, kept(path, bytes))),
+        Entry::Directory(_) | Entry::Link(_) => None,
+    });
+    let files: Vec<(&str, Option<Vec<u8>>)> = files.collect();
+    let left_out: Vec<&str> =
+        files.iter().filter(|(_, kept)| kept.is_none()).map(|(path, _)| *path).collect();
     let mut tree = Tree::default();
     for (path, entry) in recorded.entries() {
-        let Entry::File(bytes) = entry else {
-            tree.replace(path, entry.clone());
-            continue;
-        };
-        if limited_by.is_none() && is_about_cgroups(path, raw) {
-            continue;
+        // A directory that leads to nothing but files that are left out tells of them by its name.
+        let leads_to = |file: &&str| file.strip_prefix(path).is_some_and(|r| r.starts_with('/'));
+        match entry {
+            Entry::Directory(_) if left_out.iter().any(|file| leads_to(file)) => {}
+            Entry::File(_) => {}
+            Entry::Directory(_) | Entry::Link(_) => tree.replace(path, entry.clone()),
         }
-        let text = || String::from_utf8_lossy(bytes);
-        let kept = match path {
-            machine::DMI_VENDOR | machine::NOTES | "proc/hwloc-nofile-info" => continue,
-            machine::CPUINFO => machine::essential_cpuinfo(&text()).into_bytes(),
-            machine::CMDLINE => match machine::essential_cmdline(&text()) {
-                Some(argument) => argument.as_bytes().to_vec(),
-                None => continue,
-            },
-            machine::MEMINFO => machine::essential_meminfo(&text()).into_bytes(),
-            cgroup::MOUNTS => cgroup::essential_mounts(&text()).into_bytes(),
-            cgroup::SELF_CGROUP => cgroup::essential_cgroup(&text()).into_bytes(),
-            _ => bytes.clone(),
-        };
-        tree.replace(path, Entry::File(kept));
+    }
+    for (path, kept) in files {
+        if let Some(bytes) = kept {
+            tree.replace(path, Entry::File(bytes));
+        }
     }
     let notes = machine::notes(&raw.machine, build::noted_vendor(&raw.machine));
     if !notes.is_empty() {
         tree.replace(machine::NOTES, Entry::File(notes.into_bytes()));
     }
     tree
+}
+
+/// The part of a file that is read; `None` when none is, or when it is noted elsewhere.
+fn essential(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    let text = || String::from_utf8_lossy(bytes);
+    let kept = match path {
+        machine::DMI_VENDOR | machine::NOTES | machine::HWLOC_NOTES => return None,
+        machine::CPUINFO => machine::essential_cpuinfo(&text()),
+        machine::CMDLINE => machine::essential_cmdline(&text())?.to_owned(),
+        machine::MEMINFO => machine::essential_meminfo(&text()),
+        cgroup::MOUNTS => cgroup::essential_mounts(&text()),
+        cgroup::SELF_CGROUP => cgroup::essential_cgroup(&text()),
+        _ => return Some(bytes.to_vec()),
+    };
+    (!kept.is_empty()).then(|| kept.into_bytes())
 }
 
 fn is_about_cgroups(path: &str, raw: &RawHost) -> bool {

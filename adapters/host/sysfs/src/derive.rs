@@ -81,7 +81,8 @@ fn nodes(facts: &NodeFacts, online: &CpuSet, findings: &mut Findings) -> Vec<(Pn
         let cpus = node.cpus();
         let offline = cpus.difference(online);
         if !offline.is_empty() {
-            findings.warn(FindingKind::MaskNamesOffline { file: node.file("cpumap"), cpus: offline });
+            findings
+                .warn(FindingKind::MaskNamesOffline { file: node.file("cpumap"), cpus: offline });
         }
         nodes.push((node.id, cpus.intersection(online)));
     }
@@ -89,10 +90,7 @@ fn nodes(facts: &NodeFacts, online: &CpuSet, findings: &mut Findings) -> Vec<(Pn
 }
 
 /// A row has a column for each online node, ascending. A row of another length cannot be told apart.
-fn distances(
-    facts: &NodeFacts,
-    findings: &mut Findings,
-) -> BTreeMap<Pnode, BTreeMap<Pnode, u32>> {
+fn distances(facts: &NodeFacts, findings: &mut Findings) -> BTreeMap<Pnode, BTreeMap<Pnode, u32>> {
     let columns: Vec<Pnode> = facts.online().iter().collect();
     let mut rows = BTreeMap::new();
     for node in &facts.nodes {

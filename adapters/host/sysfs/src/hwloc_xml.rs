@@ -59,14 +59,19 @@ impl<'d, 'i> Reading<'d, 'i> {
     }
 
     fn info(&self, wanted: &str) -> Option<String> {
-        let info = self.objects.iter().flat_map(|object| object.children()).find(|child| {
-            child.has_tag_name("info") && child.attribute("name") == Some(wanted)
-        })?;
+        let info =
+            self.objects.iter().flat_map(|object| object.children()).find(|child| {
+                child.has_tag_name("info") && child.attribute("name") == Some(wanted)
+            })?;
         info.attribute("value").map(|value| value.trim().to_owned())
     }
 
     /// hwloc's masks: `0x00000003,,0xffffffff`, where an empty word is zero.
-    fn mask<I: Id>(&self, object: &Element<'_, '_>, name: &str) -> Result<Option<IdSet<I>>, ReadError> {
+    fn mask<I: Id>(
+        &self,
+        object: &Element<'_, '_>,
+        name: &str,
+    ) -> Result<Option<IdSet<I>>, ReadError> {
         let Some(text) = object.attribute(name) else { return Ok(None) };
         let words: Vec<&str> = text
             .split(',')
@@ -292,7 +297,11 @@ impl<'d, 'i> Reading<'d, 'i> {
     }
 
     /// Devices hang below the object whose CPUs are near; below the machine they may be anywhere.
-    fn locality(&self, device: Element<'_, '_>, topology: &Topology) -> Result<Locality, ReadError> {
+    fn locality(
+        &self,
+        device: Element<'_, '_>,
+        topology: &Topology,
+    ) -> Result<Locality, ReadError> {
         for above in device.ancestors().skip(1) {
             let Some(cpus) = self.mask::<Pcpu>(&above, "cpuset")? else { continue };
             let near = cpus.intersection(&topology.online);

@@ -67,10 +67,8 @@ struct Cpus {
 
 impl Cpus {
     fn packages(&self) -> Vec<Package> {
-        let package = |(id, cpus): (&i64, &CpuSet)| Package {
-            cpus: cpus.clone(),
-            firmware_id: Some(*id),
-        };
+        let package =
+            |(id, cpus): (&i64, &CpuSet)| Package { cpus: cpus.clone(), firmware_id: Some(*id) };
         let mut packages: Vec<Package> = self.sockets.iter().map(package).collect();
         packages.sort_by_key(|package| package.cpus.first());
         packages
@@ -143,11 +141,7 @@ fn read_cell(
 }
 
 /// A number with the element's unit.
-fn bytes(
-    document: &Document<'_>,
-    element: Element<'_, '_>,
-    text: &str,
-) -> Result<u64, ReadError> {
+fn bytes(document: &Document<'_>, element: Element<'_, '_>, text: &str) -> Result<u64, ReadError> {
     let number: u64 = document.parse(text, "a size")?;
     let unit = element.attribute("unit").unwrap_or("KiB");
     let shift = match unit {

@@ -1,8 +1,6 @@
 //! What is odd about a host, whichever source it came from. Nothing here changes the host.
 
-use numawise_model::{
-    CpuSet, Finding, FindingKind, L3Domain, NodeSet, Pnode, Severity, Topology,
-};
+use numawise_model::{CpuSet, Finding, FindingKind, L3Domain, NodeSet, Pnode, Severity, Topology};
 use std::collections::BTreeSet;
 
 pub fn findings(topology: &Topology) -> Vec<Finding> {
@@ -116,8 +114,11 @@ fn nodes_are_l3_domains(topology: &Topology) -> bool {
 
 fn packages_and_cores(topology: &Topology, say: Say<'_>) {
     for node in &topology.nodes {
-        let packages =
-            topology.packages.iter().filter(|package| !package.cpus.is_disjoint(&node.cpus)).count();
+        let packages = topology
+            .packages
+            .iter()
+            .filter(|package| !package.cpus.is_disjoint(&node.cpus))
+            .count();
         if packages > 1 {
             let packages = packages as u32;
             say(Severity::Info, FindingKind::NodeSpansPackages { node: node.id, packages });

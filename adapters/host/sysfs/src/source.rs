@@ -20,9 +20,18 @@ pub enum Source {
     /// A directory that holds a machine's `sys` and `proc`.
     Directory(PathBuf),
     /// The same as an archive, unpacked in memory.
-    Archive { name: String, tree: Arc<Tree> },
-    HwlocXml { name: String, text: String },
-    LibvirtCapabilities { name: String, text: String },
+    Archive {
+        name: String,
+        tree: Arc<Tree>,
+    },
+    HwlocXml {
+        name: String,
+        text: String,
+    },
+    LibvirtCapabilities {
+        name: String,
+        text: String,
+    },
 }
 
 impl Source {
@@ -70,7 +79,8 @@ fn from_bytes(name: String, bytes: Vec<u8>) -> Result<Source, ReadError> {
     if archive::looks_like_archive(&bytes) {
         return Source::from_archive_bytes(&name, &bytes);
     }
-    let not_a_host = |name: String, seen: &str| ReadError::NotAHost { path: name, seen: seen.to_owned() };
+    let not_a_host =
+        |name: String, seen: &str| ReadError::NotAHost { path: name, seen: seen.to_owned() };
     if bytes.len() as u64 > MAX_XML_BYTES {
         return Err(not_a_host(name, "a large file of another kind"));
     }
@@ -149,7 +159,10 @@ mod tests {
     fn the_root_element_is_found_behind_declarations_and_comments() {
         let cases = [
             ("<topology>", Some("topology")),
-            ("<?xml version='1.0'?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology v='2'>", Some("topology")),
+            (
+                "<?xml version='1.0'?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology v='2'>",
+                Some("topology"),
+            ),
             ("<!-- <x> --><capabilities\n>", Some("capabilities")),
             ("0-3", None),
             ("<", None),

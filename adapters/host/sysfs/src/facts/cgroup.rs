@@ -48,15 +48,13 @@ enum Kind {
 }
 
 impl Kind {
-    /// Files with the CPUs and with the memory nodes, the best first.
-    fn files(self) -> [&'static [&'static str]; 2] {
+    /// Files with the CPUs and with the memory nodes. In v1 the set that was configured is the one
+    /// that holds (it cannot exceed its parent's); in v2 it may be empty or a wish.
+    fn files(self) -> [&'static str; 2] {
         match self {
-            Self::V1 => [
-                &["cpuset.effective_cpus", "cpuset.cpus"],
-                &["cpuset.effective_mems", "cpuset.mems"],
-            ],
-            Self::V1WithoutPrefix => [&["effective_cpus", "cpus"], &["effective_mems", "mems"]],
-            Self::V2 => [&["cpuset.cpus.effective"], &["cpuset.mems.effective"]],
+            Self::V1 => ["cpuset.cpus", "cpuset.mems"],
+            Self::V1WithoutPrefix => ["cpus", "mems"],
+            Self::V2 => ["cpuset.cpus.effective", "cpuset.mems.effective"],
         }
     }
 }
@@ -149,20 +147,18 @@ fn nearest<I: Id>(
     reader: &mut Reader<'_>,
     mount: &Mount,
     path: &str,
-    files: &[&str],
+    file: &str,
 ) -> Result<Option<(String, IdSet<I>)>, ReadError> {
     // A path that climbs above its namespace's root (`/../..`) is seen from the mount point.
     let mut directory = join("", path.trim_start_matches('/')).unwrap_or_default();
     loop {
-        for file in files {
-            let parts = [mount.point.as_str(), directory.as_str(), file];
-            let full: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            let full = full.join("/");
-            if let Some(set) = reader.list::<I>(&full)?
-                && !set.is_empty()
-            {
-                return Ok(Some((format!("/{full}"), set)));
-            }
+        let parts = [mount.point.as_str(), directory.as_str(), file];
+        let full: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let full = full.join("/");
+        if let Some(set) = reader.list::<I>(&full)?
+            && !set.is_empty()
+        {
+            return Ok(Some((format!("/{full}"), set)));
         }
         if directory.is_empty() {
             return Ok(None);
@@ -194,6 +190,9 @@ mod tests {
         assert_eq!(found, wanted);
         let essential = essential_mounts(text);
         assert_eq!(parse_mounts(&essential), parse_mounts(text));
-        assert!(!essential.contains("filer") && !essential.contains("release_agent"), "{essential}");
+        assert!(
+            !essential.contains("filer") && !essential.contains("release_agent"),
+            "{essential}"
+        );
     }
 }

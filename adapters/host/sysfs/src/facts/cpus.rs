@@ -239,12 +239,13 @@ fn read_cache(
         None => None,
     };
     let id_file = format!("{index}/id");
-    let kernel_id = match reader.number(&id_file)? {
-        None => None,
-        Some(id) => Some(u32::try_from(id).map_err(|_| {
-            ReadError::value(&id_file, &id.to_string(), "a cache id of 32 bits")
-        })?),
-    };
+    let kernel_id =
+        match reader.number(&id_file)? {
+            None => None,
+            Some(id) => Some(u32::try_from(id).map_err(|_| {
+                ReadError::value(&id_file, &id.to_string(), "a cache id of 32 bits")
+            })?),
+        };
     Ok(Some(CacheFact { mask, size_bytes, kernel_id }))
 }
 

@@ -14,7 +14,7 @@ pub const MEMINFO: &str = "proc/meminfo";
 pub const DMI_VENDOR: &str = "sys/class/dmi/id/sys_vendor";
 const HYPERVISOR_TYPE: &str = "sys/hypervisor/type";
 /// What `hwloc-gather-topology` notes of the machine.
-const HWLOC_NOTES: &str = "proc/hwloc-nofile-info";
+pub const HWLOC_NOTES: &str = "proc/hwloc-nofile-info";
 /// What a capture notes that no file of `sys` or `proc` holds.
 pub const NOTES: &str = "numawise/machine";
 
@@ -119,7 +119,9 @@ pub fn essential_cmdline(text: &str) -> Option<&str> {
 /// Of the host's meminfo, the lines that are read.
 pub fn essential_meminfo(text: &str) -> String {
     let wanted = |line: &&str| {
-        line.starts_with("MemTotal:") || line.starts_with("MemFree:") || line.starts_with("Hugepagesize:")
+        line.starts_with("MemTotal:")
+            || line.starts_with("MemFree:")
+            || line.starts_with("Hugepagesize:")
     };
     text.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
 }

@@ -45,7 +45,12 @@ impl RawNode {
     }
 
     pub fn cpus(&self) -> CpuSet {
-        [&self.map, &self.list, &self.links].into_iter().flatten().next().cloned().unwrap_or_default()
+        [&self.map, &self.list, &self.links]
+            .into_iter()
+            .flatten()
+            .next()
+            .cloned()
+            .unwrap_or_default()
     }
 }
 
@@ -108,7 +113,8 @@ fn read_node(reader: &mut Reader<'_>, id: Pnode) -> Result<RawNode, ReadError> {
 
 fn read_distances(reader: &mut Reader<'_>, path: &str) -> Result<Option<Vec<u32>>, ReadError> {
     let Some(text) = reader.text(path)? else { return Ok(None) };
-    let row: Option<Vec<u32>> = text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
+    let row: Option<Vec<u32>> =
+        text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
     match row {
         Some(row) => Ok(Some(row)),
         None => Err(ReadError::value(path, text, "a row of distances")),

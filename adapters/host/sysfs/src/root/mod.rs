@@ -72,9 +72,11 @@ impl<'r> Reader<'r> {
             Err(error) if limit != usize::MAX && error.error_len().is_none() => {
                 Ok(std::str::from_utf8(&bytes[..error.valid_up_to()]).ok())
             }
-            Err(_) => {
-                Err(ReadError::value(path, &String::from_utf8_lossy(bytes), "text, not binary data,"))
-            }
+            Err(_) => Err(ReadError::value(
+                path,
+                &String::from_utf8_lossy(bytes),
+                "text, not binary data,",
+            )),
         }
     }
 
@@ -112,7 +114,8 @@ impl<'r> Reader<'r> {
         parse: impl Fn(&str) -> Result<IdSet<I>, numawise_model::ListError>,
     ) -> Result<Option<IdSet<I>>, ReadError> {
         let Some(text) = self.text(path)? else { return Ok(None) };
-        let set = parse(text).map_err(|source| ReadError::BadSet { file: path.to_owned(), source })?;
+        let set =
+            parse(text).map_err(|source| ReadError::BadSet { file: path.to_owned(), source })?;
         Ok(Some(set))
     }
 
@@ -129,7 +132,11 @@ impl<'r> Reader<'r> {
     }
 
     /// The ids in names such as `cpu12`; other names are passed over.
-    pub fn numbered<I: Id>(&mut self, path: &str, prefix: &str) -> Result<Option<IdSet<I>>, ReadError> {
+    pub fn numbered<I: Id>(
+        &mut self,
+        path: &str,
+        prefix: &str,
+    ) -> Result<Option<IdSet<I>>, ReadError> {
         let Some(names) = self.list_directory(path)? else { return Ok(None) };
         let number = |name: &String| {
             let digits = name.strip_prefix(prefix)?;
@@ -174,7 +181,9 @@ impl<'r> Reader<'r> {
     fn list_directory(&self, path: &str) -> Result<Option<Vec<String>>, ReadError> {
         match self.root {
             Root::Directory(directory) => directory.names(path),
-            Root::Tree(tree) => Ok(tree.directory(path).map(|names| names.iter().cloned().collect())),
+            Root::Tree(tree) => {
+                Ok(tree.directory(path).map(|names| names.iter().cloned().collect()))
+            }
         }
     }
 }

@@ -154,7 +154,8 @@ mod tests {
         assert_eq!(tree.file("sys/bus/b/value"), Some(&b"7"[..]));
         assert_eq!(tree.file("sys/loop/value"), None);
         assert_eq!(tree.file("sys/out/passwd"), None);
-        let names: Vec<&String> = tree.directory("sys/bus/b").expect("a directory").iter().collect();
+        let names: Vec<&String> =
+            tree.directory("sys/bus/b").expect("a directory").iter().collect();
         assert_eq!(names, ["value"]);
     }
 

@@ -18,7 +18,10 @@ fn the_live_machine_reads_the_same_from_its_capture() {
     assert!(!live.topology.online.is_empty());
     assert_eq!(captured.topology, live.topology);
     assert_eq!(captured.findings, live.findings);
-    assert_eq!(captured.levels.nodes.keys().collect::<Vec<_>>(), live.levels.nodes.keys().collect::<Vec<_>>());
+    assert_eq!(
+        captured.levels.nodes.keys().collect::<Vec<_>>(),
+        live.levels.nodes.keys().collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -84,7 +87,10 @@ fn nothing_that_identifies_the_machine_gets_into_a_capture() {
     write_files(&machine(), directory.path()).expect("written");
     let source = open(directory.path()).expect("a directory");
     let host = read_host(&source, &FAST).expect("a host");
-    assert_eq!(host.topology.allowed.limited_by.as_deref(), Some("/cg/jobs/7/cpuset.cpus.effective"));
+    assert_eq!(
+        host.topology.allowed.limited_by.as_deref(),
+        Some("/cg/jobs/7/cpuset.cpus.effective")
+    );
     let bytes = capture_bytes(&source).expect("a capture");
     let mut archive = tar::Archive::new(bytes.as_slice());
     let mut seen = 0;
@@ -118,6 +124,9 @@ fn cgroup_files_stay_out_where_they_limit_nothing() {
     let mut archive = tar::Archive::new(bytes.as_slice());
     for entry in archive.entries().expect("entries") {
         let path = entry.expect("an entry").path().expect("a path").display().to_string();
-        assert!(!path.contains("jobs") && !path.contains("mounts") && !path.contains("self/"), "{path}");
+        assert!(
+            !path.contains("jobs") && !path.contains("mounts") && !path.contains("self/"),
+            "{path}"
+        );
     }
 }

@@ -170,29 +170,34 @@ fn what_is_odd_about_a_machine_is_seen() {
     use numawise_model::FindingKind as Kind;
     type Check = fn(&Kind) -> bool;
     let cases: [(&str, Check); 9] = [
-        ("hwloc.8em64t-2s2ca2c-buggynuma", |kind| {
-            matches!(kind, Kind::CpusInSeveralNodes { cpus, .. } if cpus.to_string() == "0-7")
-        }),
+        (
+            "hwloc.8em64t-2s2ca2c-buggynuma",
+            |kind| matches!(kind, Kind::CpusInSeveralNodes { cpus, .. } if cpus.to_string() == "0-7"),
+        ),
         ("hwloc.offline-cpu0-node0", |kind| {
             matches!(kind, Kind::DistanceColumns { node: Pnode(1), columns: 2, online_nodes: 1 })
         }),
-        ("hwloc.offline-cpu0-node0", |kind| {
-            matches!(kind, Kind::CpusInNoNode { cpus } if cpus.to_string() == "4,6,8,10,12,14,16,18,20")
-        }),
-        ("hwloc.nvidiagpunumanodes", |kind| {
-            matches!(kind, Kind::MaskNamesOffline { cpus, .. } if cpus.to_string() == "16-87")
-        }),
-        ("hwloc.nvidiagpunumanodes", |kind| {
-            matches!(kind, Kind::MemoryOnlyNodes { nodes } if nodes.to_string() == "250-255")
-        }),
+        (
+            "hwloc.offline-cpu0-node0",
+            |kind| matches!(kind, Kind::CpusInNoNode { cpus } if cpus.to_string() == "4,6,8,10,12,14,16,18,20"),
+        ),
+        (
+            "hwloc.nvidiagpunumanodes",
+            |kind| matches!(kind, Kind::MaskNamesOffline { cpus, .. } if cpus.to_string() == "16-87"),
+        ),
+        (
+            "hwloc.nvidiagpunumanodes",
+            |kind| matches!(kind, Kind::MemoryOnlyNodes { nodes } if nodes.to_string() == "250-255"),
+        ),
         ("synth.milan-2x7763-l3numa-memless", |kind| matches!(kind, Kind::NodesAreL3Domains)),
         ("nri.sysfs-sample2", |kind| matches!(kind, Kind::L3SpansNodes { .. })),
         ("lscpu.x86_64-64cpu", |kind| {
             matches!(kind, Kind::NodeSpansPackages { node: Pnode(0), packages: 2 })
         }),
-        ("hwloc.20em64t-hybrid-1p6c2t+2ca4co1t", |kind| {
-            matches!(kind, Kind::MixedSmtWidths { widths } if widths == &[1, 2])
-        }),
+        (
+            "hwloc.20em64t-hybrid-1p6c2t+2ca4co1t",
+            |kind| matches!(kind, Kind::MixedSmtWidths { widths } if widths == &[1, 2]),
+        ),
     ];
     let Some(directory) = corpus() else { return };
     for (name, check) in cases {

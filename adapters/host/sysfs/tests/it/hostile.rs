@@ -46,8 +46,16 @@ fn a_value_that_cannot_be_is_an_error_that_names_it() {
         ("sys/devices/system/node/node0/cpumap", "0x1 0x1", "is no hexadecimal"),
         ("sys/devices/system/node/node0/distance", "10 far", "says '10 far'"),
         ("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: lots kB", "lots kB"),
-        ("sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "-3", "says '-3'"),
-        ("sys/devices/system/node/node0/hugepages/hugepages-3kB/nr_hugepages", "1", "hugepages-3kB"),
+        (
+            "sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
+            "-3",
+            "says '-3'",
+        ),
+        (
+            "sys/devices/system/node/node0/hugepages/hugepages-3kB/nr_hugepages",
+            "1",
+            "hugepages-3kB",
+        ),
         ("proc/meminfo", "MemTotal: 1 2 kB", "proc/meminfo says"),
     ];
     for (file, value, named) in cases {
@@ -86,12 +94,14 @@ fn what_is_no_host_is_told_apart() {
     for host in ["two/a", "two/b"] {
         fs::create_dir_all(path.join(host).join("sys/devices/system/cpu")).expect("made");
     }
-    let junk: Vec<u8> = (0..5000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let junk: Vec<u8> =
+        (0..5000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     fs::write(path.join("junk"), junk).expect("written");
     fs::write(path.join("nothing"), "").expect("written");
     fs::write(path.join("prose"), "0-3\n").expect("written");
     fs::write(path.join("domain.xml"), "<domain type='kvm'/>").expect("written");
-    fs::write(path.join("other.tar"), pack("x/", &files(&[("etc/passwd", "root")]))).expect("written");
+    fs::write(path.join("other.tar"), pack("x/", &files(&[("etc/passwd", "root")])))
+        .expect("written");
     let cases = [
         ("missing", "no such file"),
         ("empty", "a directory without sys/devices/system/cpu"),
@@ -118,7 +128,8 @@ fn an_archive_cut_short_is_damaged() {
         numawise_sysfs::capture(&whole, &path).expect("a capture");
         let bytes = fs::read(&path).expect("readable");
         // The tar in the middle of a file's content; of the others the second half.
-        let keep = if name == "a.tar" { bytes.len() / 2 / 512 * 512 - 256 } else { bytes.len() / 2 };
+        let keep =
+            if name == "a.tar" { bytes.len() / 2 / 512 * 512 - 256 } else { bytes.len() / 2 };
         fs::write(&path, &bytes[..keep]).expect("written");
         let error = text(&open(&path).expect_err(name));
         assert!(error.contains(name) && error.contains("damaged or cut short"), "{name}: {error}");

@@ -31,11 +31,15 @@ fn with_gaps(mut host: Host, gap: u32) -> Host {
     let renumber = |id: Pnode| Pnode(id.0 * gap + gap - 1);
     for node in &mut host.topology.nodes {
         node.id = renumber(node.id);
-        node.distances =
-            std::mem::take(&mut node.distances).into_iter().map(|(id, d)| (renumber(id), d)).collect();
+        node.distances = std::mem::take(&mut node.distances)
+            .into_iter()
+            .map(|(id, d)| (renumber(id), d))
+            .collect();
     }
-    host.levels.nodes =
-        std::mem::take(&mut host.levels.nodes).into_iter().map(|(id, l)| (renumber(id), l)).collect();
+    host.levels.nodes = std::mem::take(&mut host.levels.nodes)
+        .into_iter()
+        .map(|(id, l)| (renumber(id), l))
+        .collect();
     host.topology.allowed.memory_nodes =
         host.topology.nodes.iter().map(|node| node.id).collect::<NodeSet>();
     host

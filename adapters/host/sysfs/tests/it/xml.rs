@@ -13,7 +13,7 @@ fn read(content: &str) -> Result<Host, ReadError> {
 }
 
 /// A host in a few lines: what the tests below compare.
-fn summary(host: &Host) -> String {
+pub fn summary(host: &Host) -> String {
     let topology = &host.topology;
     let mut lines = vec![format!("online {} allowed {}", topology.online, topology.allowed.cpus)];
     for node in &topology.nodes {
