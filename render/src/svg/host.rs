@@ -123,7 +123,7 @@ impl HostSheet<'_> {
         Cell {
             class: class(mark),
             words: cpu.to_string(),
-            words_class: if is_dark(mark) { "on" } else { "" },
+            words_class: words_class(mark),
             tip: labels::cpu_tip(cpu, node, owner.as_deref(), mark, use_.map(|u| percent(*u))),
             level: use_.map(|u| f64::from(u.0) / 1000.0),
         }
@@ -198,11 +198,11 @@ fn class(mark: Mark) -> String {
     }
 }
 
-/// Whether white numbers are read better on it.
-fn is_dark(mark: Mark) -> bool {
+/// The numbers' own class: white on dark colours, black on light ones, else as the page has it.
+fn words_class(mark: Mark) -> &'static str {
     match mark {
-        Mark::Exclusive(owner) => !matches!(owner % OWNER_COLOURS, 4 | 5),
-        Mark::SharedBySeveral | Mark::Reserved => true,
-        Mark::Free | Mark::Shared(_) | Mark::Isolated | Mark::NotAllowed => false,
+        Mark::Exclusive(owner) if matches!(owner % OWNER_COLOURS, 4 | 5) => "ink",
+        Mark::Exclusive(_) | Mark::SharedBySeveral | Mark::Reserved => "on",
+        Mark::Free | Mark::Shared(_) | Mark::Isolated | Mark::NotAllowed => "",
     }
 }

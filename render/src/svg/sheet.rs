@@ -35,6 +35,7 @@ text { font: 12px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; 
 .o4 { fill: #56b4e9; } .o5 { fill: #e69f00; } .o6 { fill: #7a5c3e; } .o7 { fill: #6a51a3; }
 .shared { fill-opacity: 0.45; }
 text.on { fill: #ffffff; }
+text.ink { fill: #1f2328; }
 text.dim { fill: #6b7280; }
 .use { fill: #c0362c; }
 @media (prefers-color-scheme: dark) {
@@ -52,6 +53,7 @@ text { fill: #e6e8eb; }
 .denied { fill: #3b424c; }
 .use { fill: #ff8a80; }
 text.dim { fill: #9aa3af; }
+text.ink { fill: #1f2328; }
 }
 ";
 

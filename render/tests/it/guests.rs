@@ -179,7 +179,7 @@ fn smt_siblings_in_turn_are_one_line() {
     let mut view = seed_guest(&host);
     view.cells.clear();
     view.memory_nodes.clear();
-    let onto = |v: u32| CpuSet::single(Pcpu(if v % 2 == 0 { v / 2 } else { 192 + v / 2 }));
+    let onto = |v: u32| CpuSet::single(Pcpu(if v.is_multiple_of(2) { v / 2 } else { 192 + v / 2 }));
     view.vcpus = 16;
     view.binding = (0..16).map(|v| (Vcpu(v), onto(v))).collect();
     let text = text::guest(&view);

@@ -275,3 +275,15 @@ pub fn seed_plan() -> numawise_model::Plan {
         )],
     }
 }
+
+pub fn nodes(text: &str) -> numawise_model::NodeSet {
+    numawise_model::parse_list(text).expect("a list in a test")
+}
+
+pub fn vcpus(text: &str) -> numawise_model::VcpuSet {
+    numawise_model::parse_list(text).expect("a list in a test")
+}
+
+pub fn web() -> Owner {
+    guest_owner("web01", 7)
+}

@@ -1,7 +1,9 @@
 //! What is drawn and said, beside what it is drawn from.
 
 mod drawings;
+mod findings;
 mod guests;
 mod hosts;
 mod pictures;
+mod refusals;
 mod sentences;

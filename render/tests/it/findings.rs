@@ -1,0 +1,169 @@
+//! Every finding says something, and says its values.
+
+use crate::hosts::*;
+use expect_test::expect;
+use numawise_model::finding::SetKind;
+use numawise_model::{
+    Finding, FindingKind as F, PageSize, Pcpu, Pnode, Severity, Subject, Vcpu, Vnode,
+};
+use numawise_render::{Look, text};
+
+/// Each kind with the values that its sentence has to name.
+fn host_findings() -> Vec<(F, Vec<&'static str>)> {
+    let file = || "/sys/f".to_owned();
+    let s = str::to_owned;
+    vec![
+        (
+            F::ListMapMismatch { file: file(), list: s("0-3"), map: s("0-7") },
+            vec!["/sys/f", "0-3", "0-7"],
+        ),
+        (F::CpusInSeveralNodes { cpus: cpus("4"), nodes: nodes("0-1") }, vec!["pCPU 4 is", "0-1"]),
+        (F::CpusInNoNode { cpus: cpus("8-15") }, vec!["8-15 belong to"]),
+        (
+            F::DistanceColumns { node: Pnode(2), columns: 3, online_nodes: 4 },
+            vec!["node 2", "3 distances", "4 nodes"],
+        ),
+        (F::SelfDistanceNotSmallest { node: Pnode(3) }, vec!["node 3"]),
+        (
+            F::DistanceAsymmetric { a: Pnode(0), b: Pnode(1), there: 21, back: 31 },
+            vec!["node 0", "node 1", "21", "31"],
+        ),
+        (F::DistancesMissing, vec!["distances"]),
+        (F::NodeMemoryUnknown { nodes: nodes("1") }, vec!["node 1"]),
+        (F::CpuNodeWithoutMemory { nodes: nodes("2-3") }, vec!["nodes 2-3 have"]),
+        (F::MemoryOnlyNodes { nodes: nodes("5") }, vec!["node 5 has"]),
+        (F::MaskNamesOffline { file: file(), cpus: cpus("9") }, vec!["/sys/f", "pCPU 9"]),
+        (F::BadMask { file: file(), cpu: Pcpu(3) }, vec!["/sys/f", "pCPU 3"]),
+        (
+            F::OverlappingSets { what: SetKind::L3Domain, a: cpus("0-7"), b: cpus("6-9") },
+            vec!["L3 domains", "0-7", "6-9", "6-7"],
+        ),
+        (F::NoL3 { cpus: cpus("0-3") }, vec!["0-3"]),
+        (F::L3SpansNodes { cpus: cpus("0-7"), nodes: nodes("0-1") }, vec!["0-7", "nodes 0-1"]),
+        (F::NodeSpansPackages { node: Pnode(0), packages: 2 }, vec!["node 0", "2 packages"]),
+        (F::MixedSmtWidths { widths: vec![1, 2] }, vec!["1 and 2"]),
+        (F::UnequalL3 { sizes: vec![4, 6, 8] }, vec!["4, 6 and 8"]),
+        (F::NodesAreL3Domains, vec!["L3"]),
+        (F::RunsUnderHypervisor { vendor: Some(s("KVM")) }, vec!["KVM"]),
+        (F::RunsUnderHypervisor { vendor: None }, vec!["hypervisor"]),
+        (F::FakeNuma { argument: s("numa=fake=4") }, vec!["numa=fake=4"]),
+        (
+            F::AllowedCpusOutsideAllowedNodes { cpus: cpus("0-3"), memory_nodes: nodes("1") },
+            vec!["0-3", "node 1"],
+        ),
+        (F::OnlineWithoutDirectory { cpus: cpus("5") }, vec!["pCPU 5"]),
+        (
+            F::NotBelieved { file: file(), value: s("-1"), wanted: s("a number") },
+            vec!["/sys/f", "'-1'", "a number"],
+        ),
+    ]
+}
+
+fn plan_findings() -> Vec<(F, Vec<&'static str>)> {
+    vec![
+        (F::UsesReservedCpus { cpus: cpus("0,32") }, vec!["0,32"]),
+        (F::UsesIsolatedCpus { cpus: cpus("4-5") }, vec!["4-5"]),
+        (F::IsolatedInWideMask { vcpu: Vcpu(3), cpus: cpus("4-5") }, vec!["vCPU 3", "4-5"]),
+        (F::Overcommitted { cpus: cpus("0"), vcpus: vcpus("0-3") }, vec!["vCPUs 0-3", "pCPU 0"]),
+        (F::SharesCpus { cpus: cpus("0-3"), with: vec![web()] }, vec!["0-3", "guest web01"]),
+        (F::EmulatorOnVcpuCpus { cpus: cpus("32-63") }, vec!["32-63"]),
+        (F::EmulatorLacksMemoryNode { node: Pnode(1) }, vec!["node 1"]),
+        (
+            F::MaxSocketsCrossesNodes { sockets: 2, vnode: Vnode(1) },
+            vec!["2 sockets", "vNUMA node 1", "--max-sockets"],
+        ),
+        (F::GuestL3Differs { host_domains: 6, guest_domains: 2 }, vec!["6 L3 domains", "2"]),
+        (F::GuestSmtHidden { host_threads: 2 }, vec!["2"]),
+        (F::VcpusInterleaved { vnode: Vnode(1) }, vec!["vNUMA node 1"]),
+        (F::CellsShareNode { node: Pnode(0), cells: 2 }, vec!["2 vNUMA nodes", "node 0"]),
+        (F::MemoryUnchecked { node: Pnode(4) }, vec!["node 4"]),
+        (
+            F::MemoryOnOtherNode { vnode: Vnode(0), cpu_node: Pnode(2), memory_node: Pnode(3) },
+            vec!["vNUMA node 0", "node 2", "node 3"],
+        ),
+        (
+            F::RuleOrder { rule: "^3,1-7".to_owned(), cpus: "3".to_owned() },
+            vec!["'^3,1-7'", "exclusion of 3", "libvirt"],
+        ),
+        (
+            F::SmtSiblingOfAnother { cpu: Pcpu(1), sibling: Pcpu(33), owner: web() },
+            vec!["pCPU 1", "pCPU 33", "web01"],
+        ),
+        (F::UnpinnedGuest { name: "old".to_owned() }, vec!["guest old", "numawise bind old"]),
+        (
+            F::PlanBreaksRule { rule: "one node per vCPU", detail: "vCPU 3".to_owned() },
+            vec!["one node per vCPU", "vCPU 3"],
+        ),
+    ]
+}
+
+fn guest_findings() -> Vec<(F, Vec<&'static str>)> {
+    let s = str::to_owned;
+    let (expected, seen) = (cpus("35"), Some(cpus("0-63")));
+    vec![
+        (
+            F::StoredPin { vcpu: Vcpu(3), expected: expected.clone(), seen: None },
+            vec!["vCPU 3", "35", "nothing"],
+        ),
+        (
+            F::StoredVnuma { what: "sockets", expected: s("3"), seen: s("48") },
+            vec!["sockets", "3", "48"],
+        ),
+        (F::PendingRestart { what: "vNUMA" }, vec!["vNUMA"]),
+        (
+            F::ThreadAffinity { vcpu: Vcpu(3), expected: expected.clone(), seen: seen.clone() },
+            vec!["vCPU 3", "35", "0-63"],
+        ),
+        (
+            F::EmulatorAffinity { expected: expected.clone(), seen: seen.clone() },
+            vec!["emulator", "35", "0-63"],
+        ),
+        (F::IothreadAffinity { iothread: 2, expected, seen }, vec!["I/O thread 2", "35", "0-63"]),
+        (
+            F::MemoryElsewhere {
+                expected: Pnode(0),
+                seen: Pnode(1),
+                page_size: PageSize::HUGE_2M,
+                pages: 512,
+                of: 32768,
+            },
+            vec!["512 x 2M (1 GiB)", "32768", "node 0", "node 1"],
+        ),
+        (F::GuestSeesOtherNodes { expected: 2, seen: 1 }, vec!["2 NUMA nodes", "sees 1"]),
+        (F::GuestUndefined, vec!["no longer defined"]),
+        (F::ExclusiveCpusShared { cpus: cpus("7"), with: web() }, vec!["pCPU 7", "web01"]),
+        (F::VnodeWithoutMemory { vnode: Vnode(1) }, vec!["vNUMA node 1"]),
+    ]
+}
+
+#[test]
+fn every_finding_names_its_values() {
+    let all = [host_findings(), plan_findings(), guest_findings()].concat();
+    for (kind, values) in all {
+        let said = text::findings(&[Finding::host(Severity::Warning, kind)], &Look::default());
+        assert!(said.starts_with("warning: "), "{said}");
+        for value in values {
+            assert!(said.contains(value), "'{value}' is missing in: {said}");
+        }
+    }
+}
+
+#[test]
+fn findings_stand_by_gravity_and_name_their_guest() {
+    let subject = Subject::Guest { uuid: None, name: "db01".to_owned() };
+    let restart =
+        Finding { severity: Severity::Warning, subject, kind: F::PendingRestart { what: "vNUMA" } };
+    let note = Finding::host(Severity::Info, F::NodesAreL3Domains);
+    let error = Finding::host(Severity::Error, F::CpusInNoNode { cpus: cpus("8-15") });
+    expect![[r#"
+        error: pCPUs 8-15 belong to no NUMA node; numawise binds nothing there
+        warning: guest db01: vNUMA: the definition is right, the running guest is from before
+          to do: shut the guest down fully and start it (a reboot from inside is not enough)
+        note: every node is one L3 domain of many in its package (L3-as-NUMA): distances between nodes of a package are about caches, not memory
+    "#]].assert_eq(&text::findings(&[note, restart, error], &Look::default()));
+    let simulated = Look { simulated: true, ..Look::default() };
+    expect![[r#"
+        no findings (simulated host)
+    "#]]
+    .assert_eq(&text::findings(&[], &simulated));
+}
