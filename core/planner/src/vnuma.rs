@@ -5,11 +5,13 @@
 //!
 //! # Distances
 //!
-//! They are the host's, with what libvirt and guests ask for: 10 from a node to itself, 10 to 255
-//! to any other. Where the host says nothing, or something outside of that, the kernel's own default
-//! of 20 stands in, and a finding says so. A guest's Linux throws the whole table away when two of its
-//! nodes are 10 apart, so two cells on one pNUMA node (and two nodes of a host that claims no
-//! distance between them) are shown as 11, the nearest that is believed.
+//! They are the host's, from CPUs to CPUs: 10 from a node to itself (libvirt takes nothing else),
+//! 10 to 255 to any other. Two cells on one pNUMA node are as far apart as it is from itself. That
+//! is true and of little use, for a guest's Linux throws a table with 10 between two nodes away and
+//! goes by its default; such cells are for trying things out.
+//!
+//! A host that does not tell every distance that is needed tells none to the guest: the guest's
+//! kernel then takes its default of 10 and 20, and is not given numbers that nobody measured.
 
 use crate::Notes;
 use crate::memory::Home;
@@ -30,11 +32,7 @@ pub struct Cell {
 }
 
 const LOCAL: u32 = 10;
-/// The smallest distance between two nodes that a guest's kernel accepts.
-const NEAREST: u32 = 11;
 const UNREACHABLE: u32 = 255;
-/// What kernels assume between nodes when nobody says.
-const DEFAULT_REMOTE: u32 = 20;
 
 /// Groups the vCPUs by node. The binding must keep every vCPU within one.
 pub fn cells(
@@ -98,38 +96,40 @@ pub fn virtual_topology(
     (cpu, emulate_l3): (GuestCpuTopology, bool),
     notes: &mut Notes,
 ) -> VirtualTopology {
-    let mut guessed = false;
-    let mut nodes = Vec::new();
-    for (cell, home) in cells.iter().zip(homes) {
-        let mut distances = BTreeMap::new();
-        for other in &cells {
-            let known = distance(situation.topology, cell, other);
-            guessed |= known.is_none();
-            distances.insert(other.id, known.unwrap_or(DEFAULT_REMOTE));
-        }
-        nodes.push(VnumaNode {
+    let table = distances(situation.topology, &cells);
+    if table.is_none() {
+        notes.finding(Severity::Warning, FindingKind::DistancesMissing);
+    }
+    let mut rows = table.into_iter().flatten();
+    let nodes = cells
+        .into_iter()
+        .zip(homes)
+        .map(|(cell, home)| VnumaNode {
             id: cell.id,
-            vcpus: cell.vcpus.clone(),
+            vcpus: cell.vcpus,
             memory_bytes: home.memory_bytes,
             host_node: cell.host_node,
             memory_node: home.node,
-            distances,
-        });
-    }
-    if guessed {
-        notes.finding(Severity::Warning, FindingKind::DistancesMissing);
-    }
+            distances: rows.next().unwrap_or_default(),
+        })
+        .collect();
     VirtualTopology { nodes, cpu, emulate_l3 }
 }
 
-/// What the guest is told; `None` where the host says nothing that can be passed on.
+/// One row per cell; `None` where the host does not tell all of them.
+fn distances(topology: &Topology, cells: &[Cell]) -> Option<Vec<BTreeMap<Vnode, u32>>> {
+    let row = |from: &Cell| {
+        let told = |to: &Cell| Some((to.id, distance(topology, from, to)?));
+        cells.iter().map(told).collect()
+    };
+    cells.iter().map(row).collect()
+}
+
+/// What the guest is told; `None` where the host says nothing that libvirt would take.
 fn distance(topology: &Topology, from: &Cell, to: &Cell) -> Option<u32> {
     if from.id == to.id {
         return Some(LOCAL);
     }
-    if from.host_node == to.host_node {
-        return Some(NEAREST);
-    }
     let told = topology.distance(from.host_node, to.host_node)?;
-    (LOCAL..=UNREACHABLE).contains(&told).then_some(told.max(NEAREST))
+    (LOCAL..=UNREACHABLE).contains(&told).then_some(told)
 }

@@ -4,6 +4,7 @@ use crate::binding::two_by;
 use crate::scene::{GIB, Scene, check, cpus, kinds, refuses};
 use numawise_model::{FindingKind, Host, Pnode, Refusal, Vnode};
 use numawise_testkit::{Numbering, Shape};
+use std::collections::BTreeMap;
 
 /// One package and node, `l3` domains of `cores` cores, no SMT: an EPYC in NPS1 seen from afar.
 fn epyc(packages: u32, l3: u32, cores: u32) -> Shape {
@@ -212,7 +213,7 @@ fn interleaved_nodes_get_sockets_of_their_runs() {
     }
 }
 
-/// A one-node machine shows a two-node guest: 7 vCPUs are 4 and 3, the nodes 11 apart. 7 GiB are
+/// A one-node machine shows a two-node guest: 7 vCPUs are 4 and 3. 7 GiB are
 /// 1,835,008 pages, of which 4 and 3 sevenths are 1,048,576 and 786,432: 4 and 3 GiB.
 #[test]
 fn several_cells_on_one_node() {
@@ -222,8 +223,8 @@ fn several_cells_on_one_node() {
     check(
         &scene,
         "0-6:0-6
-         vnode 0: vcpus 0-3, 4 GiB on node 0, distances 10 11
-         vnode 1: vcpus 4-6, 3 GiB on node 0, distances 11 10
+         vnode 0: vcpus 0-3, 4 GiB on node 0, distances 10 10
+         vnode 1: vcpus 4-6, 3 GiB on node 0, distances 10 10
          cpu: 7 sockets x 1 dies x 1 cores x 1 threads, L3 shown",
     );
     let shared = FindingKind::CellsShareNode { node: Pnode(0), cells: 2 };
@@ -235,13 +236,19 @@ fn several_cells_on_one_node() {
     refuses(&scene, &[Refusal::CellsPerNode { asked: 0, node: Pnode(0), vcpus: 7 }]);
 }
 
-/// What a guest cannot be told: no table at all, a zero, something past a byte. A host that says 10
-/// between two nodes is shown as 11, for guests refuse a table with 10 between nodes.
+/// What a guest cannot be told: no table at all, a zero, something past a byte. It is told nothing
+/// then. 10 and 255 are the ends of what can be told.
 #[test]
 fn distances_that_cannot_be_passed_on() {
-    let cases = [(None, 20, true), (Some(0), 20, true), (Some(256), 20, true)];
-    let fine = [(Some(10), 11, false), (Some(255), 255, false)];
-    for (told, shown, guessed) in cases.into_iter().chain(fine) {
+    let cases = [
+        (None, false),
+        (Some(0), false),
+        (Some(9), false),
+        (Some(10), true),
+        (Some(255), true),
+        (Some(256), false),
+    ];
+    for (told, passed_on) in cases {
         let mut host = two_by(4);
         for node in &mut host.topology.nodes {
             let others = node.distances.iter_mut().filter(|(other, _)| **other != node.id);
@@ -252,7 +259,20 @@ fn distances_that_cannot_be_passed_on() {
         }
         let plan = Scene::new(host, 8, 8 * GIB).planned();
         let vnuma = plan.vnuma.as_ref().expect("vNUMA was asked for");
-        assert_eq!(vnuma.nodes[0].distances, [(Vnode(0), 10), (Vnode(1), shown)].into());
-        assert_eq!(kinds(&plan).contains(&FindingKind::DistancesMissing), guessed, "{told:?}");
+        let shown = match told.filter(|_| passed_on) {
+            Some(told) => [(Vnode(0), 10), (Vnode(1), told)].into(),
+            None => BTreeMap::new(),
+        };
+        assert_eq!(vnuma.nodes[0].distances, shown, "{told:?}");
+        assert_eq!(kinds(&plan).contains(&FindingKind::DistancesMissing), !passed_on);
     }
+}
+
+/// One way only is known: not the whole table, so nothing.
+#[test]
+fn half_a_table_is_none() {
+    let mut host = two_by(4);
+    host.topology.nodes[0].distances.remove(&Pnode(1));
+    let plan = Scene::new(host, 8, 8 * GIB).planned();
+    assert!(plan.vnuma.unwrap().nodes.iter().all(|node| node.distances.is_empty()));
 }
