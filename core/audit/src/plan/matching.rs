@@ -14,7 +14,8 @@ pub struct TooFew {
 pub fn too_few(binding: &BTreeMap<Vcpu, CpuSet>) -> Option<TooFew> {
     let mut owner: BTreeMap<Pcpu, Vcpu> = BTreeMap::new();
     let mut short = TooFew { vcpus: VcpuSet::new(), cpus: CpuSet::new() };
-    for vcpu in binding.keys() {
+    // A vCPU that is bound to nothing is another matter.
+    for (vcpu, _) in binding.iter().filter(|(_, cpus)| !cpus.is_empty()) {
         let mut seen = CpuSet::new();
         if !augment(*vcpu, binding, &mut owner, &mut seen) {
             short.vcpus.insert(*vcpu);

@@ -1,0 +1,9 @@
+//! The judge against plans, guests and ledgers that are right, and against each of them with one
+//! thing broken.
+
+mod case;
+mod essay;
+mod guest_broken;
+mod ledger;
+mod plan_broken;
+mod plan_good;
