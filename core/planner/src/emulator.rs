@@ -7,7 +7,8 @@
 //! Where nothing is kept, they run on the guest's own pCPUs. That is also the only right place for a
 //! node whose memory is filled before the guest starts (hugepages, or allocation `immediate`): the
 //! threads that fill it are bound to the node's CPUs, and QEMU refuses to start when its affinity
-//! leaves it none of them. So such a node adds the guest's own pCPUs when it has no housekeeping CPU.
+//! leaves it none of them. So such a node adds the guest's own pCPUs when it has no housekeeping CPU,
+//! and one CPU that nobody holds alone when the guest has none there either.
 //!
 //! Isolated CPUs take no helpers: the scheduler would leave all of them on one.
 
@@ -37,12 +38,15 @@ pub fn place(
     let guest = situation.inputs.guest;
     let prefilled = request.vnuma
         && (request.page_size.is_huge() || guest.is_some_and(|guest| guest.immediate_allocation));
-    let housekeeping = housekeeping(situation, binding, pages);
+    let mut housekeeping = housekeeping(situation, binding, pages);
     let added = match prefilled {
         _ if housekeeping.is_empty() => own.clone(),
         true => own_where_missing(situation, &own, &housekeeping, pages),
         false => CpuSet::new(),
     };
+    if prefilled {
+        housekeeping.extend(&lent(situation, &housekeeping.union(&own), pages));
+    }
     let cpus = housekeeping.union(&added);
     let why = match (housekeeping.is_empty(), added.is_empty()) {
         (true, _) => EmulatorChoice::GuestsOwn,
@@ -67,7 +71,6 @@ pub fn place(
 /// Reserved CPUs of the nodes that the guest's vCPUs or memory are on, as far as nobody holds them
 /// alone, this plan included.
 fn housekeeping(situation: &Situation, binding: &Binding, pages: &PageCounts) -> CpuSet {
-    let topology = situation.topology;
     let own = binding.pcpus();
     let mut cpus = CpuSet::new();
     for (node, node_cpus) in situation.places.nodes() {
@@ -75,15 +78,31 @@ fn housekeeping(situation: &Situation, binding: &Binding, pages: &PageCounts) ->
             cpus.extend(&node_cpus.intersection(situation.reserved()));
         }
     }
-    cpus = cpus.intersection(&topology.online).intersection(&topology.allowed.cpus);
-    cpus = cpus.difference(&situation.others.exclusive_cpus());
-    if let Some(isolated) = &topology.isolated {
-        cpus = cpus.difference(isolated);
-    }
+    cpus = usable(situation, &cpus);
     match binding.mode {
         Mode::Exclusive => cpus.difference(&own),
         Mode::Shared => cpus,
     }
+}
+
+/// What helpers may run on: online, allowed, not isolated, held alone by nobody else.
+fn usable(situation: &Situation, cpus: &CpuSet) -> CpuSet {
+    let topology = situation.topology;
+    let here = cpus.intersection(&topology.online).intersection(&topology.allowed.cpus);
+    let usable = here.difference(&situation.others.exclusive_cpus());
+    match &topology.isolated {
+        Some(isolated) => usable.difference(isolated),
+        None => usable,
+    }
+}
+
+/// One CPU, the lowest that can be, of each memory node that is out of reach: where the vCPUs' node
+/// has no memory of its own and nothing is kept for the host on the one that serves.
+fn lent(situation: &Situation, reached: &CpuSet, pages: &PageCounts) -> CpuSet {
+    let nodes = situation.places.nodes();
+    let out_of_reach = pages.keys().filter_map(|node| nodes.get(node));
+    let out_of_reach = out_of_reach.filter(|cpus| cpus.is_disjoint(reached));
+    out_of_reach.filter_map(|cpus| usable(situation, cpus).first()).collect()
 }
 
 fn own_where_missing(

@@ -54,8 +54,8 @@
 //!
 //! # Properties
 //!
-//! Each has a test of its name in `tests/it/properties.rs`, judged by code that shares nothing
-//! with this crate.
+//! Each is tested in `tests/it/properties.rs` over hosts, ledgers and requests made at random,
+//! judged by code that shares nothing with this crate.
 //!
 //! 1. *No exclusive pCPU is given twice*: no pCPU of a plan is exclusively another owner's; no
 //!    pCPU of an exclusive plan is anybody else's.

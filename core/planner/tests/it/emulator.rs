@@ -91,20 +91,28 @@ fn hugepages_need_a_cpu_on_every_memory_node() {
     assert_eq!(emulator(&scene.planned()).0, "0,4-5");
 }
 
-/// The vCPUs' node has no memory and nothing is kept on the one that serves: it cannot start so.
+/// The vCPUs are on node 1, which has no memory; node 0 serves. Without a reserved CPU there, one
+/// that nobody holds alone is lent; without any, the guest cannot start, and that is an error.
 #[test]
-fn a_memory_node_out_of_reach_is_told() {
+fn a_memory_node_without_own_cpus_lends_one() {
     let shape =
         Shape { hugepages: [(PageSize::HUGE_1G, 8)].into(), ..Shape::two_nodes(4, 64 * GIB) };
     let mut scene = Scene::new(shape.host(), 4, 4 * GIB);
     scene.host.topology.nodes[1].memory_total_bytes = Some(0);
     scene.request.page_size = PageSize::HUGE_1G;
-    let lacks = FindingKind::EmulatorLacksMemoryNode { node: Pnode(0) };
-    assert!(kinds(&scene.planned()).contains(&lacks));
-    scene.pools.reserved = cpus("0");
+    scene.pools.reserved = cpus("2");
+    assert_eq!(emulator(&scene.planned()), ("2".to_owned(), EmulatorChoice::Housekeeping));
+
+    scene.pools.reserved = cpus("");
+    scene.held_by("web", "0", Mode::Exclusive);
     let plan = scene.planned();
+    assert_eq!(emulator(&plan), ("1,4-7".to_owned(), EmulatorChoice::HousekeepingAndOwn));
+    assert_eq!(plan.claims[1].cpus, cpus("1"));
+
+    let lacks = FindingKind::EmulatorLacksMemoryNode { node: Pnode(0) };
     assert!(!kinds(&plan).contains(&lacks));
-    assert_eq!(emulator(&plan).0, "0");
+    scene.held_by("mail", "1-3", Mode::Exclusive);
+    assert!(kinds(&scene.planned()).contains(&lacks));
 }
 
 #[test]
