@@ -1,11 +1,13 @@
 //! Big machines as sysfs trees on disk, and how many files a reader opens to understand one.
 //!
-//! The trees hold only the files that say something of placement. A real `/sys` has many more, which
-//! a reader that looks for all of them pays for: the peer is better off here than on a machine.
+//! The testkit writes the files that say something of placement. A kernel shows many more, which a
+//! reader has to pass over or pays for; they are added here, so that both sides meet what they meet
+//! on a machine.
 
 use crate::process::{output_of, shown};
 use anyhow::{Context, Result, bail};
-use numawise_testkit::{Numbering, Shape, sysfs_tree};
+use numawise_testkit::sysfs_tree::{self, Files};
+use numawise_testkit::{Numbering, Shape};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -39,7 +41,9 @@ impl Tree {
             hugepages: BTreeMap::new(),
         };
         let dir = TempDir::new().context("no place for a tree")?;
-        sysfs_tree::write_tree(&shape.host(), dir.path())
+        let mut files = sysfs_tree::files(&shape.host());
+        add_what_kernels_show_besides(&mut files);
+        sysfs_tree::write_files(&files, dir.path())
             .with_context(|| format!("cannot write a tree to {}", dir.path().display()))?;
         Ok(Self { dir, cpus: 2 * 12 * geometry.cores_per_l3 * 2 })
     }
@@ -55,6 +59,48 @@ impl Tree {
             bail!("{} shows no {sign}, so it did not see all {} CPUs", shown(&command), self.cpus);
         }
         Ok(())
+    }
+}
+
+/// Caches below the third level, the geometry of all caches, and the older names of the masks.
+fn add_what_kernels_show_besides(files: &mut Files) {
+    const CORE_CPUS: &str = "/topology/core_cpus";
+    let cpus: Vec<String> =
+        files.keys().filter_map(|path| path.strip_suffix(CORE_CPUS).map(str::to_owned)).collect();
+    for (core_id, cpu) in cpus.iter().enumerate() {
+        let mut copy = |from: String, to: String| {
+            if let Some(text) = files.get(&from).cloned() {
+                files.insert(to, text);
+            }
+        };
+        for form in ["", "_list"] {
+            let core = format!("{cpu}{CORE_CPUS}{form}");
+            let package = format!("{cpu}/topology/package_cpus{form}");
+            copy(core.clone(), format!("{cpu}/topology/thread_siblings{form}"));
+            copy(package.clone(), format!("{cpu}/topology/core_siblings{form}"));
+            copy(package, format!("{cpu}/topology/die_cpus{form}"));
+            let of_cache = if form.is_empty() { "shared_cpu_map" } else { "shared_cpu_list" };
+            for index in 0..3 {
+                copy(core.clone(), format!("{cpu}/cache/index{index}/{of_cache}"));
+            }
+        }
+        let mut put = |name: &str, text: &str| {
+            files.insert(format!("{cpu}/{name}"), format!("{text}\n"));
+        };
+        put("topology/core_id", &core_id.to_string());
+        put("topology/die_id", "0");
+        let caches = [("1", "Data", "32K"), ("1", "Instruction", "32K"), ("2", "Unified", "1024K")];
+        for (index, (level, kind, size)) in caches.into_iter().enumerate() {
+            put(&format!("cache/index{index}/level"), level);
+            put(&format!("cache/index{index}/type"), kind);
+            put(&format!("cache/index{index}/size"), size);
+        }
+        for index in 0..4 {
+            put(&format!("cache/index{index}/coherency_line_size"), "64");
+            put(&format!("cache/index{index}/number_of_sets"), "1024");
+            put(&format!("cache/index{index}/physical_line_partition"), "1");
+            put(&format!("cache/index{index}/ways_of_associativity"), "16");
+        }
     }
 }
 
@@ -99,6 +145,21 @@ fn sum_of_counts(table: &str) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_looks_like_a_kernels() {
+        let mut files = Files::from([
+            ("cpu0/topology/core_cpus".to_owned(), "3\n".to_owned()),
+            ("cpu0/topology/core_cpus_list".to_owned(), "0-1\n".to_owned()),
+            ("cpu0/topology/package_cpus".to_owned(), "f\n".to_owned()),
+        ]);
+        add_what_kernels_show_besides(&mut files);
+        let text = |path: &str| files.get(path).map(|text| text.trim_end());
+        assert_eq!(text("cpu0/cache/index2/shared_cpu_list"), Some("0-1"));
+        assert_eq!(text("cpu0/cache/index2/level"), Some("2"));
+        assert_eq!(text("cpu0/topology/core_siblings"), Some("f"));
+        assert_eq!(text("cpu0/topology/core_siblings_list"), None);
+    }
 
     #[test]
     fn failed_opens_are_not_opened_files() {
