@@ -6,9 +6,11 @@ use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// The checkout that this binary was built from.
+/// The checkout that cargo runs this in. Two checkouts may share a target directory, so the place
+/// where the binary was built is asked only when it is started without cargo.
 pub fn repository() -> Result<PathBuf> {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let manifest = manifest.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
     let root = manifest.parent().context("xtask lies in no repository")?;
     if !root.join("Cargo.toml").is_file() {
         bail!(
