@@ -177,13 +177,17 @@ pub(super) fn forget_cells_in_hugepages(patch: &mut Patch) -> Result<(), DomainX
         children(hugepages, "page").partition(|page| attr(*page, "nodeset").is_some());
     match (tied.as_slice(), free.as_slice()) {
         ([], _) => {}
-        ([page], []) => patch.remove_attribute(*page, "nodeset"),
-        (_, []) => {
-            return Err(sheet.in_the_way(
-                hugepages,
-                "has pages for several vNUMA nodes, and without vNUMA the guest can have one \
-                 size; leave one <page> without a nodeset first",
-            ));
+        ([first, others @ ..], []) => {
+            let pages = read::hugepages(sheet)?.unwrap_or_default();
+            if pages.iter().any(|page| page.size != pages[0].size) {
+                return Err(sheet.in_the_way(
+                    hugepages,
+                    "has pages of several sizes, each for some vNUMA nodes, and without vNUMA the \
+                     guest can have one size; leave one <page> without a nodeset first",
+                ));
+            }
+            patch.remove_attribute(*first, "nodeset");
+            patch.change_children(hugepages, removal(others.to_vec()));
         }
         _ => patch.change_children(hugepages, removal(tied)),
     }

@@ -5,6 +5,7 @@ mod edits;
 mod layout;
 mod random;
 mod reading;
+mod rewriting;
 mod schema;
 mod secrets;
 mod speed;

@@ -3,7 +3,7 @@
 use crate::corpus::{EDITOR, all, apply, keep, read, whole_edit};
 use numawise_engine::ports::DomainEditor;
 use numawise_model::guest::Balloon;
-use numawise_model::{GuestEdit, GuestFix, PageSize, PinEdit, VnumaEdit};
+use numawise_model::{GuestEdit, GuestFix, PinEdit, VnumaEdit};
 
 #[test]
 fn an_empty_edit_gives_the_same_bytes() {
@@ -64,6 +64,7 @@ fn fixes_that_are_not_needed_change_nothing() {
 
 #[test]
 fn taking_out_what_is_not_there_changes_nothing() {
+    let mut untouched = 0;
     for (name, xml) in all() {
         let guest = read(&xml);
         let untied = guest.hugepages.iter().flatten().all(|page| page.vnodes.is_none());
@@ -75,7 +76,8 @@ fn taking_out_what_is_not_there_changes_nothing() {
                 fixes: Vec::new(),
             };
             assert_eq!(apply(&xml, &edit, None), xml, "{name}");
+            untouched += 1;
         }
     }
-    assert!(!PageSize::BASE_4K.is_huge());
+    assert!(untouched >= 10, "{untouched}");
 }
