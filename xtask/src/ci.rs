@@ -47,5 +47,9 @@ fn dependencies_are_acceptable(root: &Path) -> Result<bool> {
         eprintln!("xtask: cargo-deny could not be installed, so no dependency was checked");
         return Ok(false);
     }
-    succeeds(cargo(root).args(["deny", "--workspace", "check"]))
+    // Apart, because advisories need the network and the rest does not.
+    let check = ["deny", "--workspace", "check"];
+    let ours = succeeds(cargo(root).args(check).args(["bans", "licenses", "sources"]))?;
+    let advisories = succeeds(cargo(root).args(check).arg("advisories"))?;
+    Ok(ours && advisories)
 }
