@@ -13,6 +13,25 @@ use std::time::{Duration, Instant};
 /// Starts a process that calls [`in_child`] with the task and a handle on the same store.
 pub type Spawn<'s> = &'s dyn Fn(&str) -> Child;
 
+/// A process that does not outlive its test, also when that fails.
+struct Process(Child);
+
+impl Process {
+    fn kill(&mut self) {
+        self.0.kill().expect("killing a process");
+        self.0.wait().expect("waiting for a killed process");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself, and then there is nothing to do.
+        if self.0.kill().is_ok() {
+            self.0.wait().ok();
+        }
+    }
+}
+
 const PROCESSES: usize = 8;
 const CLAIMS_EACH: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,7 +50,8 @@ pub fn in_child(task: &str, store: &dyn Store) {
         }
         "journal" => {
             let intent = IntentId(format!("journal-{name}"));
-            for findings in 0.. {
+            let started = Instant::now();
+            for findings in (0..).take_while(|_| started.elapsed() < PATIENCE) {
                 ok(store.append_step(&intent, &Step::Verified { findings }));
             }
         }
@@ -49,10 +69,10 @@ fn killed_host() -> HostId {
 
 /// Eight processes add 20 claims each: all are there once, and the revision is their number.
 pub fn processes_commit_at_once(open: Open<'_>, spawn: Spawn<'_>) {
-    let children: Vec<Child> =
-        (0..PROCESSES).map(|n| spawn(&format!("claims process-{n}"))).collect();
+    let children: Vec<Process> =
+        (0..PROCESSES).map(|n| Process(spawn(&format!("claims process-{n}")))).collect();
     for mut child in children {
-        let status = child.wait().expect("waiting for a process");
+        let status = child.0.wait().expect("waiting for a process");
         assert!(status.success(), "a process failed: {status}");
     }
     let state = ok(open().load(&processes_host()));
@@ -68,7 +88,7 @@ pub fn processes_commit_at_once(open: Open<'_>, spawn: Spawn<'_>) {
 pub fn killed_holder_frees_the_lock(open: Open<'_>, spawn: Spawn<'_>) {
     let store = open();
     for round in 0..5 {
-        let mut child = spawn(&format!("hold-lock {round}"));
+        let mut child = Process(spawn(&format!("hold-lock {round}")));
         let held = IntentId(format!("held-{round}"));
         wait_until(&mut child, || ok(store.steps(&held)) == [Step::Started]);
         let mut waited = false;
@@ -77,7 +97,7 @@ pub fn killed_holder_frees_the_lock(open: Open<'_>, spawn: Spawn<'_>) {
             &killed_host(),
             &mut || {
                 waited = true;
-                kill(&mut child);
+                child.kill();
             },
             &cancel,
         );
@@ -91,11 +111,11 @@ pub fn killed_holder_frees_the_lock(open: Open<'_>, spawn: Spawn<'_>) {
 pub fn killed_writer_keeps_its_journal(open: Open<'_>, spawn: Spawn<'_>) {
     for round in 0..5 {
         let intent = IntentId(format!("journal-{round}"));
-        let mut child = spawn(&format!("journal {round}"));
+        let mut child = Process(spawn(&format!("journal {round}")));
         let store = open();
         wait_until(&mut child, || ok(store.steps(&intent)).len() >= 10 + round);
         let seen = ok(store.steps(&intent));
-        kill(&mut child);
+        child.kill();
         drop(store);
         let store = open();
         let kept = ok(store.steps(&intent));
@@ -112,17 +132,12 @@ pub fn killed_writer_keeps_its_journal(open: Open<'_>, spawn: Spawn<'_>) {
     }
 }
 
-fn wait_until(child: &mut Child, mut done: impl FnMut() -> bool) {
+fn wait_until(child: &mut Process, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
-        let ended = child.try_wait().expect("looking at a process");
+        let ended = child.0.try_wait().expect("looking at a process");
         assert!(ended.is_none(), "a process ended too early: {ended:?}");
         assert!(started.elapsed() < PATIENCE, "a process does nothing");
         sleep(Duration::from_millis(5));
     }
-}
-
-fn kill(child: &mut Child) {
-    child.kill().expect("killing a process");
-    child.wait().expect("waiting for a killed process");
 }
