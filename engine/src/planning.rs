@@ -4,6 +4,7 @@
 use crate::error::EngineError;
 use crate::loop_parts::{Engine, Situation};
 use crate::ports::{GuestSummary, find_guest};
+use crate::reconcile::planned_xml;
 use numawise_audit::judge_plan;
 use numawise_documents::{frozen_digest, parse_frozen, topology_digest};
 use numawise_model::{
@@ -69,7 +70,7 @@ impl Engine<'_> {
                 _ => config.cpu_topology,
             };
         }
-        let after_xml = self.planned_xml(&plan, &before_xml)?;
+        let after_xml = planned_xml(self.editor, &plan, &before_xml)?;
         Ok(PlannedGuest { guest, plan, before_xml, after_xml })
     }
 }

@@ -9,7 +9,7 @@ use crate::intent::{
     AppliedPlan, GuestRecord, HostState, Intent, IntentKind, IntentStatus, Step,
 };
 use crate::loop_parts::{CrashPoint, Engine};
-use crate::ports::{GuestSummary, PortError};
+use crate::ports::{DomainEditor, GuestSummary, PortError};
 use numawise_documents::frozen_to_json;
 use numawise_model::{Event, Finding, FrozenTopology, HostId, Plan};
 
@@ -28,6 +28,19 @@ pub(crate) struct Backup {
     pub before_xml: String,
     pub after_xml: String,
     pub was_running: bool,
+}
+
+/// The XML as the plan wants it, with the note that the topology is numawise's.
+pub fn planned_xml(
+    editor: &dyn DomainEditor,
+    plan: &Plan,
+    before_xml: &str,
+) -> Result<String, EngineError> {
+    let note = plan.vnuma.as_ref().map(|topology| {
+        let (cells, cpu) = (topology.cells(), topology.cpu);
+        frozen_to_json(&FrozenTopology { cells, cpu, cpu_before: None })
+    });
+    Ok(editor.apply(before_xml, &plan.edit(), note.as_deref())?)
 }
 
 /// How many plans back an undo can go.
@@ -57,7 +70,7 @@ impl Engine<'_> {
         let after_xml = match &intent.kind {
             IntentKind::Apply { plan } => {
                 self.unchanged(plan, guest, &before_xml)?;
-                self.planned_xml(plan, &before_xml)?
+                planned_xml(self.editor, plan, &before_xml)?
             }
             IntentKind::Undo { applied } => self.undone_xml(guest, applied, &before_xml)?,
         };
@@ -70,15 +83,6 @@ impl Engine<'_> {
         self.store.append_step(&intent.id, &step)?;
         self.probe(CrashPoint::BackupJournaled);
         Ok(Backup { before_xml, after_xml, was_running })
-    }
-
-    /// The XML as the plan wants it, with the note that the topology is numawise's.
-    pub fn planned_xml(&self, plan: &Plan, before_xml: &str) -> Result<String, EngineError> {
-        let note = plan.vnuma.as_ref().map(|topology| {
-            let (cells, cpu) = (topology.cells(), topology.cpu);
-            frozen_to_json(&FrozenTopology { cells, cpu, cpu_before: None })
-        });
-        Ok(self.editor.apply(before_xml, &plan.edit(), note.as_deref())?)
     }
 
     fn unchanged(&self, plan: &Plan, guest: &GuestSummary, xml: &str) -> Result<(), EngineError> {

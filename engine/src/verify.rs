@@ -5,7 +5,7 @@ use crate::intent::GuestRecord;
 use crate::loop_parts::Engine;
 use crate::ports::{GuestSummary, find_guest};
 use numawise_audit::judge_guest;
-use numawise_model::{Finding, GuestConfig, GuestFacts, Host, Ledger, Plan};
+use numawise_model::{Finding, FrozenTopology, GuestConfig, GuestFacts, Host, Ledger, Plan};
 
 /// A guest with all that is known of it, for pictures and verdicts.
 pub struct GuestState {
@@ -16,6 +16,7 @@ pub struct GuestState {
     pub live: Option<GuestConfig>,
     pub facts: Option<GuestFacts>,
     pub plan: Option<Box<Plan>>,
+    pub frozen: Option<FrozenTopology>,
     pub findings: Vec<Finding>,
 }
 
@@ -32,13 +33,15 @@ impl Engine<'_> {
             .record(&summary.uuid)
             .and_then(|record| record.applied.as_ref())
             .map(|applied| applied.plan.clone());
+        let record = situation.record(&summary.uuid);
+        let frozen = record.and_then(|record| record.frozen.clone());
         let ledger = situation.view.ledger;
         let findings = plan.as_ref().map_or_else(Vec::new, |plan| {
             let (live, facts) = (live.as_ref(), facts.as_ref());
             judge_guest(plan, &stored, live, facts, &ledger, &situation.host)
         });
         let host = situation.host;
-        Ok(GuestState { summary, host, ledger, stored, live, facts, plan, findings })
+        Ok(GuestState { summary, host, ledger, stored, live, facts, plan, frozen, findings })
     }
 
     /// Findings of a guest against its plan in force.

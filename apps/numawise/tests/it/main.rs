@@ -1,0 +1,8 @@
+//! The command line as users have it: the real binary, on state folders of its own.
+
+mod bench;
+mod concurrent;
+mod crash;
+mod files;
+mod shows;
+mod stories;
