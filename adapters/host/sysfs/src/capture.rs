@@ -83,7 +83,7 @@ fn scrub(recorded: &Tree, raw: &RawHost) -> Tree {
         // A directory that leads to nothing but files that are left out tells of them by its name.
         let leads_to = |file: &&str| file.strip_prefix(path).is_some_and(|r| r.starts_with('/'));
         match entry {
-            Entry::Directory(_) if left_out.iter().any(|file| leads_to(file)) => {}
+            Entry::Directory(_) if left_out.iter().any(leads_to) => {}
             Entry::File(_) => {}
             Entry::Directory(_) | Entry::Link(_) => tree.replace(path, entry.clone()),
         }

@@ -117,13 +117,15 @@ struct Partition<'a> {
     kind: SetKind,
     online: &'a CpuSet,
     taken: CpuSet,
-    /// What each mask said, to tell a repetition from a contradiction.
+    /// What each mask said, to tell a repetition from a contradiction; and all of it together, so
+    /// that a host without contradictions is not searched for them.
     said: Vec<CpuSet>,
+    said_of: CpuSet,
 }
 
 impl<'a> Partition<'a> {
     fn new(kind: SetKind, online: &'a CpuSet) -> Self {
-        Self { kind, online, taken: CpuSet::new(), said: Vec::new() }
+        Self { kind, online, taken: CpuSet::new(), said: Vec::new(), said_of: CpuSet::new() }
     }
 
     /// The new set that a mask gives; `None` when an earlier one has said the same.
@@ -142,13 +144,16 @@ impl<'a> Partition<'a> {
             findings.warn(FindingKind::BadMask { file, cpu: fact.cpu });
             set = CpuSet::single(fact.cpu);
         }
-        if self.said.contains(&set) {
-            return None;
+        if !set.is_disjoint(&self.said_of) {
+            if self.said.contains(&set) {
+                return None;
+            }
+            if let Some(other) = self.said.iter().find(|other| !other.is_disjoint(&set)) {
+                let (a, b) = (other.clone(), set.clone());
+                findings.warn(FindingKind::OverlappingSets { what: self.kind, a, b });
+            }
         }
-        if let Some(other) = self.said.iter().find(|other| !other.is_disjoint(&set)) {
-            let (a, b) = (other.clone(), set.clone());
-            findings.warn(FindingKind::OverlappingSets { what: self.kind, a, b });
-        }
+        self.said_of.extend(&set);
         self.said.push(set.clone());
         let free = set.difference(&self.taken);
         // A CPU that already has its place does not make a second one for others.

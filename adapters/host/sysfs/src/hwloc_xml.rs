@@ -115,7 +115,7 @@ impl<'d, 'i> Reading<'d, 'i> {
             let cpus = self.cpus(object, online)?;
             let memory_total_bytes = self.document.number(object, "local_memory")?;
             in_order.push(id);
-            // hwloc writes no element for a node whose memory it does not know; 0 stays unknown.
+            // hwloc writes no size for a node whose memory is none or unknown.
             let node = Node { id, cpus, memory_total_bytes, distances: BTreeMap::new() };
             found.push((special, node));
         }

@@ -3,13 +3,13 @@
 //!
 //! A kernel's files are read in three passes, each with a type of its own:
 //!
-//! 1. [`facts`] holds what the files say, word for word: `Option` for what this kernel does not
+//! 1. `facts` holds what the files say, word for word: `Option` for what this kernel does not
 //!    have, an error with file and value for what is there and cannot be read.
-//! 2. [`derive`] makes sets of them: which CPUs are online, which share a core, a package, an L3.
+//! 2. `derive` makes sets of them: which CPUs are online, which share a core, a package, an L3.
 //!    Contradictions become findings here; where two texts disagree there is a rule, not a guess.
-//! 3. [`build`] makes the [`numawise_model::Host`] and looks at its shape.
+//! 3. `build` makes the [`numawise_model::Host`] and looks at its shape.
 //!
-//! The live host, a directory and an archive are read by the same code through [`root::Reader`], so
+//! The live host, a directory and an archive are read by the same code through `root::Reader`, so
 //! a bug report's capture behaves as the machine it came from.
 //!
 //! A mask is read once for all the CPUs in it: when CPU 0's L3 is shared by CPUs 0-7, the other

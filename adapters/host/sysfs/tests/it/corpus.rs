@@ -68,6 +68,10 @@ fn differences(host: &Host, truth: &Value) -> Vec<String> {
         |text| parse_list::<Pnode>(text).expect("a list of nodes").intersection(&nodes),
     );
     same("allowed memory", topology.allowed.memory_nodes.to_string(), memory.to_string());
+    if let Some(isolated) = truth["isolated"].as_str() {
+        let seen = topology.isolated.as_ref().map(ToString::to_string);
+        same("isolated", format!("{seen:?}"), format!("{:?}", Some(isolated)));
+    }
     same_nodes(host, truth, &mut same);
     wrong
 }

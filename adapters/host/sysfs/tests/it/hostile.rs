@@ -176,12 +176,23 @@ fn links_of_a_directory_show_nothing_of_this_machine() {
     fs::write(&secret, "hunter2\n").expect("written");
     let machine = directory.path().join("machine");
     numawise_testkit::sysfs_tree::write_files(&small(), &machine).expect("written");
-    let online = machine.join("sys/devices/system/cpu/present");
-    std::os::unix::fs::symlink(&secret, &online).expect("linked");
+    let present = machine.join("sys/devices/system/cpu/present");
+    std::os::unix::fs::symlink(&secret, &present).expect("linked");
+    assert_eq!(fs::read_to_string(&present).expect("the link leads there"), "hunter2\n");
     // Absolute links are taken from the tree's own top, where there is no such file.
-    let host = numawise_sysfs::read_host(
-        &open(&machine).expect("a directory"),
-        &numawise_sysfs::ReadOptions::default(),
-    );
+    let source = open(&machine).expect("a directory");
+    let host = numawise_sysfs::read_host(&source, &numawise_sysfs::ReadOptions::default());
     assert!(host.is_ok(), "{:?}", host.map_err(|error| text(&error)));
+}
+
+#[test]
+fn a_pipe_in_a_directory_does_not_make_the_reader_wait() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    numawise_testkit::sysfs_tree::write_files(&small(), directory.path()).expect("written");
+    let pipe = directory.path().join("sys/devices/system/cpu/possible");
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("a pipe");
+    let source = open(directory.path()).expect("a directory");
+    let host = numawise_sysfs::read_host(&source, &numawise_sysfs::ReadOptions::default());
+    assert_eq!(host.expect("a host").topology.possible, Some(numawise_model::CpuSet::new()));
 }
