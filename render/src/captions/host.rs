@@ -45,6 +45,10 @@ pub fn node_facts(host: &Host, id: Pnode) -> Vec<String> {
         &bytes_or_unknown(free, labels::UNKNOWN),
     )];
     for (size, pool) in levels.map(|l| &l.hugepages).into_iter().flatten() {
+        if pool.total == 0 {
+            text.push(labels::no_hugepages(size));
+            continue;
+        }
         let mut words = labels::hugepages(size, pool.free, &pages(pool.total, *size));
         if let Some(reserved) = pool.reserved {
             words += &format!(", {}", labels::reserved_pages(reserved));

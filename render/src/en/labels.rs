@@ -99,6 +99,10 @@ pub fn hugepages(size: impl std::fmt::Display, free: u64, total: &str) -> String
     format!("{size} pages: {total}, {free} free")
 }
 
+pub fn no_hugepages(size: impl std::fmt::Display) -> String {
+    format!("{size} pages: none")
+}
+
 pub fn reserved_pages(n: u64) -> String {
     format!("{n} promised")
 }

@@ -56,16 +56,25 @@ impl<'a> Picture<'a> {
         for package in &self.layout.packages {
             lines.extend(self.package(package));
         }
-        for id in &self.layout.memory_only {
-            let mut body = vec![Line::plain(labels::memory_only())];
-            body.extend(self.node_facts(*id, self.width - 4));
-            lines.extend(boxed(&labels::node(Some(*id)), body, self.width, &self.look));
-        }
+        lines.extend(self.memory_only());
         lines.extend(self.legend());
         let t = &self.host.topology;
-        lines.extend(captions::distances(t, self.width).into_iter().map(Line::plain));
+        lines.extend(captions::distances(t, self.width).iter().flat_map(|line| self.wrapped(line)));
         lines.extend(captions::remarks(t).iter().flat_map(|line| self.wrapped(line)));
         to_text(lines)
+    }
+
+    /// One box for all of them: machines with HBM have as many as they have nodes with CPUs.
+    fn memory_only(&self) -> Vec<Line> {
+        if self.layout.memory_only.is_empty() {
+            return Vec::new();
+        }
+        let nodes = self.layout.memory_only.iter().flat_map(|id| {
+            let facts = captions::node_facts(self.host, *id).join("; ");
+            wrap(&format!("{}: {facts}", labels::node(Some(*id))), self.width - 4, 2)
+        });
+        let body = nodes.map(Line::plain).collect();
+        boxed(labels::memory_only(), body, self.width, &self.look)
     }
 
     fn head(&self) -> Vec<Line> {

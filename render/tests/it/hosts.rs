@@ -186,6 +186,19 @@ pub fn many_small_l3() -> Host {
     Shape { packages: 2, l3_per_node: 64, cores_per_l3: 1, ..epyc_shape() }.host()
 }
 
+/// Sixteen nodes: at 60 columns their distances do not fit as a matrix.
+pub fn sixteen_nodes() -> Host {
+    let shape = Shape { packages: 2, nodes_per_package: 8, l3_per_node: 1, ..epyc_shape() };
+    let mut host = shape.host();
+    // Several distances, so that the line of groups is long as well.
+    for (n, node) in host.topology.nodes.iter_mut().enumerate() {
+        for (to, distance) in &mut node.distances {
+            *distance += (n as u32 ^ to.0) % 4;
+        }
+    }
+    host
+}
+
 /// Offline, isolated and forbidden CPUs, hugepages, devices near, far and of no known place, under
 /// a hypervisor.
 pub fn odd_host() -> Host {
@@ -217,6 +230,7 @@ pub fn odd_host() -> Host {
         let pool = HugepageLevels { total: 512, free, reserved: None };
         let levels = host.levels.nodes.get_mut(&Pnode(node)).expect("the shape has both nodes");
         levels.hugepages.insert(PageSize::HUGE_2M, pool);
+        levels.hugepages.insert(PageSize::HUGE_1G, HugepageLevels::default());
     }
     host
 }

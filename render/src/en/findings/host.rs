@@ -6,7 +6,7 @@ use numawise_model::finding::SetKind;
 use numawise_model::{CpuSet, NodeSet, Pcpu, Pnode};
 
 pub fn list_map_mismatch(file: &str, list: &str, map: &str) -> Said {
-    say(format!("{file} says {list}, and the mask beside it says {map}; the mask is used"))
+    say(format!("{file}: the list says {list} and the mask says {map}; the mask is used"))
 }
 
 pub fn cpus_in_several_nodes(cpus: &CpuSet, in_nodes: &NodeSet) -> Said {
