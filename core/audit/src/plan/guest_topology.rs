@@ -37,7 +37,9 @@ impl Case<'_> {
     /// run of neighbouring vCPUs.
     fn no_crossing(&mut self, topology: &VirtualTopology) {
         let forced = self.plan.request.max_sockets.is_some() || self.keeps_frozen(topology);
-        for part in domains_of_the_guest(topology, self.plan.request.vcpus) {
+        let vcpus = self.plan.request.vcpus;
+        let dies = dies_of_the_guest(topology, vcpus);
+        for part in dies.into_iter().chain(packages_of_the_guest(topology, vcpus)) {
             let Some(vnode) = crossed(topology, &part) else { continue };
             if forced {
                 let sockets = topology.cpu.sockets;
@@ -56,12 +58,12 @@ impl Case<'_> {
         if host.l3_domains.is_empty() {
             return;
         }
-        let parts = domains_of_the_guest(topology, self.plan.request.vcpus);
-        let spread = parts.iter().any(|part| domains_under(host, &self.cpus_of(part)) > 1);
+        let dies = dies_of_the_guest(topology, self.plan.request.vcpus);
+        let spread = dies.iter().any(|part| domains_under(host, &self.cpus_of(part)) > 1);
         if spread {
             let kind = FindingKind::GuestL3Differs {
                 host_domains: domains_under(host, &self.plan.binding.pcpus()) as u32,
-                guest_domains: parts.len() as u32,
+                guest_domains: dies.len() as u32,
             };
             self.remark(Severity::Warning, kind);
         }
@@ -96,20 +98,18 @@ impl Case<'_> {
     }
 }
 
-/// The vCPUs of each guest die: a die of the guest is where it believes that an L3 ends, and no
-/// package is smaller.
-fn domains_of_the_guest(topology: &VirtualTopology, vcpus: u32) -> Vec<VcpuSet> {
-    let domains = topology.cpu.sockets.saturating_mul(topology.cpu.dies).max(1);
-    // Whole packages as well: they are unions of their dies, which may be in different nodes.
-    let mut parts = runs(vcpus, (vcpus / domains).max(1));
-    if topology.cpu.dies > 1 {
-        parts.extend(runs(vcpus, (vcpus / topology.cpu.sockets.max(1)).max(1)));
-    }
-    parts
+/// The vCPUs of each guest die: where the guest believes that an L3 ends. No package is smaller.
+fn dies_of_the_guest(topology: &VirtualTopology, vcpus: u32) -> Vec<VcpuSet> {
+    runs(vcpus, vcpus / topology.cpu.sockets.saturating_mul(topology.cpu.dies).max(1))
+}
+
+fn packages_of_the_guest(topology: &VirtualTopology, vcpus: u32) -> Vec<VcpuSet> {
+    runs(vcpus, vcpus / topology.cpu.sockets.max(1))
 }
 
 /// Neighbouring vCPUs in runs of equal length.
 fn runs(vcpus: u32, length: u32) -> Vec<VcpuSet> {
+    let length = length.max(1);
     let firsts = (0..vcpus).step_by(length as usize);
     firsts.map(|first| VcpuSet::range(first, (first + length).min(vcpus) - 1)).collect()
 }

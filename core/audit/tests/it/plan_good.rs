@@ -219,6 +219,27 @@ fn two_cells_on_a_node_as_asked() {
     );
 }
 
+/// One package of two dies on one node: each die is an L3 domain, and the package may hold both.
+#[test]
+fn dies_that_are_l3_domains() {
+    check(
+        |case| {
+            case.plan.request.vcpus = 16;
+            case.plan.request.memory_bytes = 16 * GIB;
+            case.guest = None;
+            case.plan.binding.cpus.retain(|vcpu, _| vcpu.0 < 16);
+            let bound = case.plan.binding.pcpus();
+            case.plan.claims[0].cpus.clone_from(&bound);
+            case.plan.claims[0].pages = pages(&[(1, PageSize::HUGE_2M, 8192)]);
+            case.vnuma().nodes.pop();
+            case.vnuma().nodes[0].distances.remove(&Vnode(1));
+            case.vnuma().cpu =
+                GuestCpuTopology { sockets: 1, dies: 2, clusters: 1, cores: 4, threads: 2 };
+        },
+        "",
+    );
+}
+
 /// Two sockets of 12: the first is within vNUMA node 0, the second crosses.
 #[test]
 fn a_cap_on_sockets() {
