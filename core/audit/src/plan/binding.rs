@@ -119,7 +119,9 @@ impl Case<'_> {
         if reserved.is_empty() {
             return;
         }
-        if matches!(self.plan.request.policy, Policy::Rules(_)) {
+        // The published rule may take them, and whoever writes a rule names its pCPUs himself; a
+        // choice of nodes leaves them out.
+        if matches!(self.plan.request.policy, Policy::OnNode(_)) {
             self.broken("in-pool", format!("pCPUs {reserved} are reserved for the host"));
         } else {
             self.remark(Severity::Warning, FindingKind::UsesReservedCpus { cpus: reserved });

@@ -79,8 +79,8 @@ impl Case<'_> {
     }
 
     /// Where the host knows every distance, the guest is told every one; where it does not, the
-    /// guest may be told fewer, but nothing that the host does not say. A frozen topology keeps the distances it has: they are what the
-    /// guest has seen, wherever it stands today.
+    /// guest may be told fewer, but nothing that the host does not say. A frozen topology keeps the
+    /// distances it has: they are what the guest has seen, wherever it stands today.
     fn distances(&mut self, topology: &VirtualTopology) {
         if self.keeps_frozen(topology) {
             return;
@@ -114,14 +114,15 @@ impl Case<'_> {
     }
 
     /// From CPUs to memory or from node to node: both are the host's word. Cells of one pNUMA node
-    /// are as near as it is to itself.
+    /// are as near as it is to itself, or one more: kernels throw a table away in which two nodes
+    /// are as near as one is to itself.
     fn right_distances(&self, from: &VnumaNode, to: &VnumaNode) -> Vec<u32> {
         let distance = |to| self.host.topology.distance(from.host_node, to);
         let mut right: Vec<u32> =
             [to.host_node, to.memory_node].into_iter().filter_map(distance).collect();
         right.dedup();
-        if from.host_node == to.host_node && !right.is_empty() && !right.contains(&LOCAL_DISTANCE) {
-            right.push(LOCAL_DISTANCE);
+        if from.host_node == to.host_node && !right.is_empty() {
+            right.extend([LOCAL_DISTANCE, LOCAL_DISTANCE + 1]);
         }
         right
     }

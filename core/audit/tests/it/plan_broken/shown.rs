@@ -24,7 +24,7 @@ pub const TOPOLOGY: &[Broken] = &[
     broken(
         "dies that fit in sockets that do not",
         |c| c.vnuma().cpu = cpu(1, 3, 4, 2),
-        "Error no-crossing, Warning GuestL3Differs",
+        "Error no-crossing",
     ),
     broken(
         "more sockets than allowed",
