@@ -7,8 +7,9 @@
 //! - `binding-complete`: every vCPU is bound to at least one pCPU, and no other vCPU is.
 //! - `cpus-online`, `cpus-allowed`: on pCPUs that are online and within the cgroup's limit.
 //! - `one-node`: with vNUMA, each vCPU within one pNUMA node.
-//! - `in-pool`: exclusive bindings within the dedicated set, shared ones within the shared set; and
-//!   nobody's rules take what is reserved for the host (`smart` may, and says so).
+//! - `in-pool`: exclusive bindings within the dedicated set, shared ones within the shared set. A
+//!   choice of nodes leaves out what is reserved for the host; `smart` and written rules may take it,
+//!   and it is said.
 //! - exclusive CPUs have one owner: what somebody else has is not taken (`ExclusiveCpusShared`).
 //! - `overcommit-asked`: if the vCPUs cannot all have a pCPU of their own, that was asked for.
 //!

@@ -47,13 +47,10 @@ pub const BINDING: &[Broken] = &[
     ),
     broken("outside the dedicated set", |c| c.pools.dedicated = Some(set("4-31")), "Error in-pool"),
     broken(
-        "rules that take reserved pCPUs",
+        "a choice of nodes that takes reserved pCPUs",
         |c| {
-            let rule = |(v, p): (&Vcpu, &CpuSet)| BindRule {
-                vcpus: VcpuSet::single(*v),
-                pcpus: p.clone(),
-            };
-            c.plan.request.policy = Policy::Rules(c.plan.binding.cpus.iter().map(rule).collect());
+            let node = |id, vcpus| (Pnode(id), set(vcpus));
+            c.plan.request.policy = Policy::OnNode(vec![node(1, "0-15"), node(0, "16-23")]);
             c.pools.reserved = set("0");
         },
         "Error in-pool",
