@@ -3,9 +3,8 @@
 
 use crate::intent::HostState;
 use numawise_documents::frozen_digest;
-use numawise_model::{
-    GuestUuid, Host, Ledger, Owner, PageCounts, PageSize, Plan, Pnode, Predicate,
-};
+use numawise_model::{GuestUuid, Host, Ledger, Owner, PageCounts, Plan, Predicate};
+use numawise_planner::pages_left;
 
 /// Those predicates of the plan that do not hold. `held` is what the guest itself gives back.
 pub fn broken(
@@ -23,8 +22,8 @@ pub fn broken(
             others.conflicts(&owner, cpus, *mode).is_empty()
         }
         Predicate::PagesAvailable { node, size, pages } => {
-            let available = available_pages(host, &others.promised_pages(), held, *node, *size);
-            available.is_none_or(|available| available >= *pages)
+            // Where the host does not say, the plan carries a finding, and start has the last word.
+            pages_left(host, &others, held, *node, *size).available().is_none_or(|left| left >= *pages)
         }
         Predicate::FrozenTopology { digest } => {
             let frozen = state.guests.get(guest).and_then(|record| record.frozen.as_ref());
@@ -32,28 +31,4 @@ pub fn broken(
         }
     };
     plan.requires.iter().filter(|p| !holds(p)).cloned().collect()
-}
-
-/// Pages that a guest could get on a node; `None` when the host does not say.
-fn available_pages(
-    host: &Host,
-    promised: &PageCounts,
-    held: &PageCounts,
-    node: Pnode,
-    size: PageSize,
-) -> Option<u64> {
-    let count = |pages: &PageCounts| pages.get(&node).and_then(|sizes| sizes.get(&size)).copied();
-    let levels = host.levels.nodes.get(&node)?;
-    let (total, free) = if size.is_huge() {
-        let pool = levels.hugepages.get(&size)?;
-        (pool.total, pool.free)
-    } else {
-        let total = host.topology.node(node)?.memory_total_bytes? / size.bytes();
-        let free = levels.memory_available_bytes.or(levels.memory_free_bytes)? / size.bytes();
-        (total, free)
-    };
-    // Nothing promised, nothing held: the map has no entry because there is none.
-    let promised = count(promised).map_or(0, |n| n);
-    let held = count(held).map_or(0, |n| n);
-    Some((free + held).min(total.saturating_sub(promised)))
 }

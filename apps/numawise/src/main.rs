@@ -7,6 +7,7 @@ mod confirm;
 mod failure;
 mod host_source;
 mod output;
+mod private_file;
 mod request_args;
 mod session;
 mod size;

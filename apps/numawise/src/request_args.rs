@@ -78,10 +78,6 @@ impl ModeName {
 }
 
 impl RequestArgs {
-    pub fn wants_vnuma(&self) -> bool {
-        !self.no_vnuma
-    }
-
     /// The request for a guest as its XML has it.
     pub fn for_guest(&self, guest: &GuestConfig, policy: Policy) -> Request {
         let own_size = guest.hugepages.as_ref().map(|pages| {
@@ -165,7 +161,7 @@ fn split<'t>(text: &'t str, flag: &str, wanted: &str) -> Result<(&'t str, &'t st
 fn set<I: Id>(flag: &str, whole: &str, text: &str) -> Result<numawise_model::IdSet<I>> {
     let rule = parse_rule(text).map_err(|error| {
         let drawn = numawise_render::text::list_error(&error.text, error.at, &error.kind.to_string(), &output::look(false));
-        coded(USAGE, format!("{flag} '{whole}':\n{drawn}"))
+        coded(USAGE, format!("{flag} '{whole}':\n{}", drawn.trim_end()))
     })?;
     if !rule.excluded_before_included.is_empty() {
         let kind = FindingKind::RuleOrder {

@@ -134,19 +134,25 @@ pub fn fresh_ids() -> FreshIds {
 
 fn connect(config: &Config) -> Result<EmbeddedHypervisor> {
     let folder = embedded_folder(config)?;
-    let capture = folder.join("host.tar.xz");
-    if !capture.exists() {
+    let Some(file) = host_file(&folder) else {
         let text = format!(
             "there is no embedded hypervisor in {}\nMake one: numawise embedded init --host \
              bundled:two-socket-64 (or --host FILE, a capture of your own machine)",
             folder.display()
         );
         return Err(coded(NO_ACCESS, text));
-    }
+    };
     let id = std::fs::read_to_string(folder.join("host-id"))
         .with_context(|| format!("{}/host-id", folder.display()))?;
-    let host = crate::host_source::read(Some(&capture.to_string_lossy()), false)?.host;
+    let host = crate::host_source::read(Some(&file.to_string_lossy()), false)?.host;
     Ok(EmbeddedHypervisor::open(&folder, host, HostId(id.trim().to_owned()))?)
+}
+
+/// What the simulated host is read from: a capture, or the XML that it was made from.
+pub const HOST_FILES: [&str; 2] = ["host.tar.xz", "host.xml"];
+
+pub fn host_file(folder: &Path) -> Option<PathBuf> {
+    HOST_FILES.iter().map(|name| folder.join(name)).find(|path| path.exists())
 }
 
 /// The folder behind `embedded:` or `embedded:DIR`.

@@ -30,7 +30,9 @@ pub struct CpusetArgs {
 
 pub fn run(global: &GlobalArgs, args: &CpusetArgs) -> Result<ExitCode> {
     let rule = parse(args).map_err(|error| {
-        coded(USAGE, text::list_error(&error.text, error.at, &error.kind.to_string(), &output::look(false)))
+        let drawn =
+            text::list_error(&error.text, error.at, &error.kind.to_string(), &output::look(false));
+        coded(USAGE, format!("this is no CPU set:\n{}", drawn.trim_end()))
     })?;
     check_range(args, &rule.set)?;
     if !rule.excluded_before_included.is_empty() {

@@ -2,13 +2,16 @@
 
 use crate::config::{Config, GlobalArgs};
 use crate::failure::{USAGE, coded};
-use crate::session::{Session, embedded_folder};
-use crate::{host_source, output};
+use crate::session::{HOST_FILES, Session, embedded_folder, host_file};
+use crate::{host_source, output, private_file};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use numawise_engine::ports::{Cancel, Hypervisor, find_guest};
 use numawise_embedded::EmbeddedHypervisor;
 use numawise_model::{GuestUuid, Pcpu, Pnode, Vcpu, parse_rule};
+use numawise_sysfs::Source;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -131,7 +134,7 @@ fn dump(hypervisor: &dyn Hypervisor, guest: &GuestUuid, live: bool) -> Result<Ex
 pub fn init(global: &GlobalArgs, args: &InitArgs) -> Result<ExitCode> {
     let config = Config::load(global)?;
     let folder = embedded_folder(&config)?;
-    if folder.join("host.tar.xz").exists() {
+    if host_file(&folder).is_some() {
         let text = format!(
             "{} has a simulated host already; remove the folder, or take another one with \
              --connect embedded:DIR",
@@ -142,11 +145,21 @@ pub fn init(global: &GlobalArgs, args: &InitArgs) -> Result<ExitCode> {
     let named = host_source::read(Some(&args.host), false)?;
     let source = host_source::open(Some(&args.host))?;
     let id = args.id.clone().unwrap_or(named.id.0);
-    std::fs::create_dir_all(&folder)
-        .and_then(|()| std::fs::write(folder.join("host-id"), &id))
-        .with_context(|| format!("writing into {}", folder.display()))?;
-    // The capture last, and whole or not at all: it is what makes the folder a hypervisor.
-    numawise_sysfs::capture(&source, &folder.join("host.tar.xz"))?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .with_context(|| format!("making {}", folder.display()))?;
+    private_file::write(&folder.join("host-id"), &id)?;
+    // The host last, and whole or not at all: it is what makes the folder a hypervisor.
+    match &source {
+        Source::HwlocXml { text, .. } | Source::LibvirtCapabilities { text, .. } => {
+            private_file::write(&folder.join(HOST_FILES[1]), text)?;
+        }
+        Source::Live | Source::Directory(_) | Source::Archive { .. } => {
+            numawise_sysfs::capture(&source, &folder.join(HOST_FILES[0]))?;
+        }
+    }
     output::print(&format!("simulated host: {id} is in {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }

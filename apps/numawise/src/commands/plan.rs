@@ -6,7 +6,7 @@ use crate::failure::{USAGE, coded};
 use crate::request_args::RequestArgs;
 use crate::session::{Session, fresh_ids};
 use crate::host_source::{self, NamedHost};
-use crate::{output, size};
+use crate::{output, private_file, size};
 use anyhow::{Context, Result};
 use clap::Args;
 use numawise_documents::plan_to_json;
@@ -16,7 +16,6 @@ use numawise_engine::reconcile::planned_xml;
 use numawise_libvirt::DomainXmlEditor;
 use numawise_model::{GuestConfig, Host, Plan, Request};
 use numawise_render::{PlanView, text};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -106,7 +105,7 @@ fn plan_xml(global: &GlobalArgs, args: &PlanArgs, path: &Path) -> Result<ExitCod
     let plan = plan_on(global, &host, Some(&config), &request)?;
     let after = planned_xml(&DomainXmlEditor, &plan, &before)?;
     if let Some(out) = &args.xml_out {
-        write_private(out, &after)?;
+        private_file::write(out, &after)?;
     }
     let code = finish(global, args, &plan, &host.host, false)?;
     if !global.json {
@@ -149,7 +148,7 @@ fn finish(
 ) -> Result<ExitCode> {
     let json = plan_to_json(plan);
     if let Some(out) = &args.out {
-        write_private(out, &json)?;
+        private_file::write(out, &json)?;
     }
     if global.json {
         output::print(&json)?;
@@ -162,17 +161,4 @@ fn finish(
         output::print(&text::reasons(plan, &look))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Plans and domain XML may hold secrets: mode 0600, written whole or not at all.
-fn write_private(path: &Path, text: &str) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().with_context(|| format!("writing {}", path.display()))
 }
