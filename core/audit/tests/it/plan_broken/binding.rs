@@ -3,7 +3,7 @@
 use super::{Broken, broken, rebind};
 use crate::case::{claim, other, own, pages, set};
 use numawise_model::{
-    BindRule, CpuSet, Mode, Owner, PageSize, Pcpu, Pnode, Policy, Predicate, Purpose, Vcpu, VcpuSet,
+    BindRule, CpuSet, Mode, Owner, PageSize, Pcpu, Pnode, Policy, Predicate, Purpose, Vcpu,
 };
 
 pub const BINDING: &[Broken] = &[
