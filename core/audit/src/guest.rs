@@ -51,7 +51,8 @@ pub fn judge_guest(
         // What a guest from before was started with is not planned; its threads can only be held
         // against its own definition, and its memory against nothing.
         let started_from = if waits { live } else { None };
-        kinds.extend(running::threads(expect, started_from, facts, host));
+        let plugged = live.unwrap_or(stored).vcpus_current;
+        kinds.extend(running::threads(expect, started_from, plugged, facts, host));
         if !waits {
             kinds.extend(running::memory(expect, facts));
         }

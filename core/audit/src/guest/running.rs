@@ -13,16 +13,21 @@ const NOT_THE_GUESTS_BYTES: u64 = 64 << 20;
 type Judged = (Severity, FindingKind);
 
 /// Affinities against the plan or, for a guest from before, against the definition it runs from.
+/// `plugged` is how many vCPUs it has now; those that are not plugged in have no thread.
 pub fn threads(
     expect: &Plan,
     started_from: Option<&GuestConfig>,
+    plugged: u32,
     facts: &GuestFacts,
     host: &Host,
 ) -> Vec<Judged> {
     let mut found = Vec::new();
     let pins = started_from.map_or(&expect.binding.cpus, |config| &config.vcpu_pins);
     if !facts.vcpu_affinity.is_empty() {
-        found.extend(vcpus(pins, facts, host));
+        found = vcpus(pins, facts, host);
+        if facts.vcpu_affinity.len() >= plugged as usize {
+            found.retain(|kind| !matches!(kind, FindingKind::ThreadAffinity { seen: None, .. }));
+        }
     }
     let emulator = match started_from {
         Some(config) => config.emulator_pin.as_ref(),

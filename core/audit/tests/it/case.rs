@@ -200,6 +200,7 @@ pub fn defined() -> GuestConfig {
         emulator_pin: plan.helpers.emulator,
         cells: topology.cells(),
         cpu_topology: Some(topology.cpu),
+        cpu_mode: Some("host-passthrough".to_owned()),
         l3_cache_mode: Some("emulate".to_owned()),
         numatune: Some(Numatune {
             memory_mode: None,

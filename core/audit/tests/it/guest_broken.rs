@@ -94,6 +94,7 @@ fn the_stored_definition() {
         (|g| *g.cells[0].distances.entry(Vnode(1)).or_default() -= 1, VNUMA),
         (|g| g.cpu_topology = None, VNUMA),
         (|g| g.l3_cache_mode = Some("passthrough".to_owned()), VNUMA),
+        (|g| g.l3_cache_mode = None, VNUMA),
         (|g| g.numatune = None, VNUMA),
         (|g| g.hugepages = None, VNUMA),
         (|g| g.hugepages = Some(Vec::new()), VNUMA),
@@ -247,6 +248,35 @@ fn iothreads() {
     assert_eq!(rules(&seen.judged()), "");
     seen.facts().iothread_affinity.insert(1, set("0-31"));
     assert_eq!(rules(&seen.judged()), "Error IothreadAffinity");
+}
+
+/// libvirt takes no cache element in a `<cpu>` without mode and model, so the plan could write none.
+#[test]
+fn a_guest_that_cannot_be_shown_its_l3() {
+    check(
+        |seen| {
+            for config in [&mut seen.stored, seen.live.as_mut().expect("it runs")] {
+                config.cpu_mode = None;
+                config.l3_cache_mode = None;
+            }
+        },
+        "",
+    );
+}
+
+/// With vNUMA off a guest may have vCPUs that are not plugged in: bound, and without a thread.
+#[test]
+fn vcpus_that_are_not_plugged_in() {
+    let unplug = |seen: &mut Seen| {
+        seen.stored.vcpus_current = 22;
+        seen.live().vcpus_current = 22;
+        seen.facts().vcpu_affinity.retain(|vcpu, _| vcpu.0 < 22);
+    };
+    check(unplug, "");
+    let mut seen = Seen::as_planned();
+    unplug(&mut seen);
+    seen.facts().vcpu_affinity.remove(&Vcpu(0));
+    assert_eq!(rules(&seen.judged()), "Error ThreadAffinity");
 }
 
 /// A pCPU went offline: the kernel let the thread run anywhere.
