@@ -92,9 +92,9 @@ impl Engine<'_> {
             state.ledger.claims.retain(|c| !released.iter().any(|uuid| c.owner.is_guest(uuid)));
             refuse_taken(state, claims)?;
             state.ledger.claims.extend(claims.iter().cloned());
-            state.intents.retain(|old| {
-                old.status == IntentStatus::Pending || old.guest != intent.guest
-            });
+            state
+                .intents
+                .retain(|old| old.status == IntentStatus::Pending || old.guest != intent.guest);
             state.intents.push(intent.clone());
             Ok(())
         })?;
@@ -127,9 +127,9 @@ fn release_ignored(others: &Ledger, situation: &Situation, claims: &[Claim]) -> 
 
 /// The last word on "no exclusive CPU is given twice": in the very transaction that gives it.
 fn refuse_taken(state: &HostState, claims: &[Claim]) -> Result<(), EngineError> {
-    let taken = claims.iter().any(|claim| {
-        !state.ledger.conflicts(&claim.owner, &claim.cpus, claim.mode).is_empty()
-    });
+    let taken = claims
+        .iter()
+        .any(|claim| !state.ledger.conflicts(&claim.owner, &claim.cpus, claim.mode).is_empty());
     if taken {
         let needs = claims.iter().map(|claim| numawise_model::Predicate::CpusUnclaimed {
             cpus: claim.cpus.clone(),

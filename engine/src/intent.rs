@@ -39,9 +39,13 @@ pub struct Intent {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IntentKind {
-    Apply { plan: Box<Plan> },
+    Apply {
+        plan: Box<Plan>,
+    },
     /// Takes back what `applied` wrote.
-    Undo { applied: IntentId },
+    Undo {
+        applied: IntentId,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,14 +78,22 @@ pub struct AppliedPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Whole XML before and after (mode 0600 wherever it is kept), and whether the guest ran.
-    Backup { before_xml: String, after_xml: String, was_running: bool },
+    Backup {
+        before_xml: String,
+        after_xml: String,
+        was_running: bool,
+    },
     Defined,
     ShutDown,
     Started,
-    Verified { findings: u32 },
+    Verified {
+        findings: u32,
+    },
     /// The status in the host's document says how it ended.
     Finished,
     /// From here on the old state is wanted.
-    RollBack { because: String },
+    RollBack {
+        because: String,
+    },
     RolledBack,
 }

@@ -101,7 +101,10 @@ fn observe(view: &mut LedgerView, guest: &KnownGuest, ignore_stopped: bool) {
         let cpus = cpus.difference(&claimed);
         if !cpus.is_empty() || !pages.is_empty() {
             view.ledger.claims.push(Claim {
-                id: ClaimId(format!("observed-{uuid}-{}", if pages.is_empty() { "s" } else { "m" })),
+                id: ClaimId(format!(
+                    "observed-{uuid}-{}",
+                    if pages.is_empty() { "s" } else { "m" }
+                )),
                 owner: owner.clone(),
                 cpus,
                 mode,

@@ -106,7 +106,10 @@ impl Engine<'_> {
         Ok(text_digest(&self.editor.stable_part(xml)?))
     }
 
-    pub(crate) fn read_guest(&self, guest: &GuestSummary) -> Result<(String, GuestConfig), EngineError> {
+    pub(crate) fn read_guest(
+        &self,
+        guest: &GuestSummary,
+    ) -> Result<(String, GuestConfig), EngineError> {
         let xml = self.hypervisor.inactive_xml(&guest.uuid)?;
         let config = self.editor.read(&xml)?;
         Ok((xml, config))

@@ -118,8 +118,7 @@ fn judged(inputs: &Inputs<'_>, request: &Request) -> Result<Plan, EngineError> {
         Some(uuid) => inputs.ledger.without_guest(uuid),
         None => inputs.ledger.clone(),
     };
-    let judged =
-        judge_plan(inputs.host, &others, inputs.pools, inputs.guest, inputs.frozen, &plan);
+    let judged = judge_plan(inputs.host, &others, inputs.pools, inputs.guest, inputs.frozen, &plan);
     let (broken, remarks): (Vec<_>, Vec<_>) =
         judged.into_iter().partition(|finding| finding.severity == Severity::Error);
     if !broken.is_empty() {
@@ -133,10 +132,7 @@ fn judged(inputs: &Inputs<'_>, request: &Request) -> Result<Plan, EngineError> {
     Ok(plan)
 }
 
-fn stored_frozen<'s>(
-    situation: &'s Situation,
-    guest: &GuestSummary,
-) -> Option<&'s FrozenTopology> {
+fn stored_frozen<'s>(situation: &'s Situation, guest: &GuestSummary) -> Option<&'s FrozenTopology> {
     situation.record(&guest.uuid).and_then(|record| record.frozen.as_ref())
 }
 

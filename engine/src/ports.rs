@@ -6,9 +6,7 @@
 
 use crate::intent::{HostState, IntentId, Step};
 use crate::usage::UsageSample;
-use numawise_model::{
-    GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, Plan, PlanId,
-};
+use numawise_model::{GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, Plan, PlanId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -132,9 +130,13 @@ pub trait DomainEditor {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum CommitOutcome {
-    Committed { revision: u64 },
+    Committed {
+        revision: u64,
+    },
     /// Somebody else wrote in between: read again.
-    Conflict { found: u64 },
+    Conflict {
+        found: u64,
+    },
 }
 
 /// Held while an intent is carried out; released when dropped, also by the death of the process.
@@ -173,4 +175,3 @@ pub trait Store {
 pub trait Clock {
     fn now_unix_sec(&self) -> i64;
 }
-

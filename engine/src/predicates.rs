@@ -18,12 +18,12 @@ pub fn broken(
     let others = ledger.without_guest(guest);
     let owner = Owner::Guest { uuid: guest.clone(), name: String::new() };
     let holds = |predicate: &Predicate| match predicate {
-        Predicate::CpusUnclaimed { cpus, mode } => {
-            others.conflicts(&owner, cpus, *mode).is_empty()
-        }
+        Predicate::CpusUnclaimed { cpus, mode } => others.conflicts(&owner, cpus, *mode).is_empty(),
         Predicate::PagesAvailable { node, size, pages } => {
             // Where the host does not say, the plan carries a finding, and start has the last word.
-            pages_left(host, &others, held, *node, *size).available().is_none_or(|left| left >= *pages)
+            pages_left(host, &others, held, *node, *size)
+                .available()
+                .is_none_or(|left| left >= *pages)
         }
         Predicate::FrozenTopology { digest } => {
             let frozen = state.guests.get(guest).and_then(|record| record.frozen.as_ref());

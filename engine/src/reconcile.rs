@@ -5,9 +5,7 @@
 //! journal and goes on from there with the same functions.
 
 use crate::error::{EngineError, Staleness};
-use crate::intent::{
-    AppliedPlan, GuestRecord, HostState, Intent, IntentKind, IntentStatus, Step,
-};
+use crate::intent::{AppliedPlan, GuestRecord, HostState, Intent, IntentKind, IntentStatus, Step};
 use crate::loop_parts::{CrashPoint, Engine};
 use crate::ports::{DomainEditor, GuestSummary, PortError};
 use numawise_documents::frozen_to_json;

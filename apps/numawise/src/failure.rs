@@ -1,10 +1,10 @@
 //! Exit codes, and how a failure is told: the chain once, then what to do next.
 
 use anyhow::Error;
-use numawise_engine::error::EngineError;
+use numawise_engine::error::{EngineError, Staleness};
 use numawise_engine::ports::{PortError, UndoConflict};
-use numawise_render::text::{self, UndoElement};
 use numawise_render::Look;
+use numawise_render::text::{self, UndoElement};
 use numawise_sysfs::ReadError;
 use std::process::ExitCode;
 
@@ -111,10 +111,15 @@ fn engine_text(error: &EngineError) -> String {
             let elements: Vec<UndoElement> = conflicts.iter().map(undo_element).collect();
             text::undo_conflicts(&elements, &look)
         }
-        EngineError::Stale(_) => {
-            "Nothing was changed. Make the plan again: numawise plan (or numawise bind, which \
-             plans and applies in one go)."
-                .to_owned()
+        EngineError::Stale(staleness) => {
+            let broken = match staleness {
+                Staleness::Predicates(broken) => text::predicates(broken, &look),
+                _ => String::new(),
+            };
+            format!(
+                "{broken}Nothing was changed. Make the plan again: numawise plan (or numawise bind, \
+                 which plans and applies in one go)."
+            )
         }
         EngineError::NothingApplied { guest } => {
             format!("Bind it first: numawise bind {guest} --policy smart")

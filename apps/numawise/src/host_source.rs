@@ -8,8 +8,7 @@ use numawise_sysfs::{ReadOptions, Source};
 use std::path::Path;
 
 /// A two-node machine of 64 pCPUs; the demo and the examples in the docs use it.
-const TWO_SOCKET_64: &[u8] =
-    include_bytes!("../../../fixtures/hosts/two-socket-64.tar.xz");
+const TWO_SOCKET_64: &[u8] = include_bytes!("../../../fixtures/hosts/two-socket-64.tar.xz");
 
 /// Hosts that come with numawise, by the name after `bundled:`.
 const BUNDLED: [(&str, &[u8]); 1] = [("two-socket-64", TWO_SOCKET_64)];

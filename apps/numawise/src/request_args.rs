@@ -118,9 +118,9 @@ impl RequestArgs {
             (Some(PolicyName::Smart), true, true) => Ok(Policy::Smart),
             (Some(PolicyName::Manual) | None, true, false) => self.nodes(),
             (None, false, true) => self.rules(),
-            (Some(PolicyName::Manual), true, true) => {
-                usage("--policy manual needs to know where: add --on-node 1:0-31 (repeat), or --bind")
-            }
+            (Some(PolicyName::Manual), true, true) => usage(
+                "--policy manual needs to know where: add --on-node 1:0-31 (repeat), or --bind",
+            ),
             (None, true, true) => usage(
                 "name how to bind: --policy smart, --policy manual --on-node NODE:VCPUS, or --bind \
                  VCPUS:PCPUS; there is no default yet",
@@ -160,7 +160,12 @@ fn split<'t>(text: &'t str, flag: &str, wanted: &str) -> Result<(&'t str, &'t st
 /// One side of a rule; the remark on exclusions that libvirt would read otherwise goes out at once.
 fn set<I: Id>(flag: &str, whole: &str, text: &str) -> Result<numawise_model::IdSet<I>> {
     let rule = parse_rule(text).map_err(|error| {
-        let drawn = numawise_render::text::list_error(&error.text, error.at, &error.kind.to_string(), &output::look(false));
+        let drawn = numawise_render::text::list_error(
+            &error.text,
+            error.at,
+            &error.kind.to_string(),
+            &output::look(false),
+        );
         coded(USAGE, format!("{flag} '{whole}':\n{}", drawn.trim_end()))
     })?;
     if !rule.excluded_before_included.is_empty() {

@@ -68,7 +68,9 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused_with_the_text_in_it() {
-        for text in ["", "G", "192", "1.5G", "-3G", "0G", "1Q", "99999999999999999999G", "99999999P"] {
+        for text in
+            ["", "G", "192", "1.5G", "-3G", "0G", "1Q", "99999999999999999999G", "99999999P"]
+        {
             let error = bytes(text).expect_err(text);
             assert!(error.contains(text.trim()), "{error}");
         }

@@ -6,26 +6,59 @@ use crate::guest::GuestUuid;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Intent and claims are written.
-    Claimed { guest: String, intent: String },
+    Claimed {
+        guest: String,
+        intent: String,
+    },
     /// Somebody else was first; the ledger is read again.
-    ClaimRaced { attempt: u32 },
+    ClaimRaced {
+        attempt: u32,
+    },
     /// Another process holds the host.
     WaitingForHostLock,
-    Defined { guest: String },
+    Defined {
+        guest: String,
+    },
     /// The XML already says so.
-    NothingToDefine { guest: String },
-    ShuttingDown { guest: String },
-    Starting { guest: String },
-    Running { guest: String },
+    NothingToDefine {
+        guest: String,
+    },
+    ShuttingDown {
+        guest: String,
+    },
+    Starting {
+        guest: String,
+    },
+    Running {
+        guest: String,
+    },
     /// The definition is new, the running guest is not.
-    TakesEffectAtNextBoot { guest: String },
-    TopologyFrozen { guest: String },
-    Verified { guest: String, findings: Vec<Finding> },
-    RollingBack { guest: String, because: String },
-    RolledBack { guest: String },
+    TakesEffectAtNextBoot {
+        guest: String,
+    },
+    TopologyFrozen {
+        guest: String,
+    },
+    Verified {
+        guest: String,
+        findings: Vec<Finding>,
+    },
+    RollingBack {
+        guest: String,
+        because: String,
+    },
+    RolledBack {
+        guest: String,
+    },
     /// An interrupted intent was found and brought to its end.
-    Recovered { guest: String, intent: String, outcome: Recovery },
-    ClaimsReleased { guest: GuestUuid },
+    Recovered {
+        guest: String,
+        intent: String,
+        outcome: Recovery,
+    },
+    ClaimsReleased {
+        guest: GuestUuid,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,76 +35,220 @@ pub enum Subject {
 pub enum FindingKind {
     // Of a host: what its firmware, kernel or file says.
     /// A `_list` and a `_map` file disagree; the map is used.
-    ListMapMismatch { file: String, list: String, map: String },
-    CpusInSeveralNodes { cpus: CpuSet, nodes: NodeSet },
-    CpusInNoNode { cpus: CpuSet },
-    DistanceColumns { node: Pnode, columns: u32, online_nodes: u32 },
-    SelfDistanceNotSmallest { node: Pnode },
-    DistanceAsymmetric { a: Pnode, b: Pnode, there: u32, back: u32 },
+    ListMapMismatch {
+        file: String,
+        list: String,
+        map: String,
+    },
+    CpusInSeveralNodes {
+        cpus: CpuSet,
+        nodes: NodeSet,
+    },
+    CpusInNoNode {
+        cpus: CpuSet,
+    },
+    DistanceColumns {
+        node: Pnode,
+        columns: u32,
+        online_nodes: u32,
+    },
+    SelfDistanceNotSmallest {
+        node: Pnode,
+    },
+    DistanceAsymmetric {
+        a: Pnode,
+        b: Pnode,
+        there: u32,
+        back: u32,
+    },
     DistancesMissing,
     /// A node that must have one has no meminfo.
-    NodeMemoryUnknown { nodes: NodeSet },
-    CpuNodeWithoutMemory { nodes: NodeSet },
-    MemoryOnlyNodes { nodes: NodeSet },
+    NodeMemoryUnknown {
+        nodes: NodeSet,
+    },
+    CpuNodeWithoutMemory {
+        nodes: NodeSet,
+    },
+    MemoryOnlyNodes {
+        nodes: NodeSet,
+    },
     /// A mask names CPUs that are not online; they are left out. `CpuSet` of the readers' CPUs.
-    MaskNamesOffline { file: String, cpus: CpuSet },
+    MaskNamesOffline {
+        file: String,
+        cpus: CpuSet,
+    },
     /// A cache or sibling mask that does not contain the CPU it belongs to, or is empty.
-    BadMask { file: String, cpu: Pcpu },
+    BadMask {
+        file: String,
+        cpu: Pcpu,
+    },
     /// Two sets that should be equal or disjoint overlap.
-    OverlappingSets { what: SetKind, a: CpuSet, b: CpuSet },
-    NoL3 { cpus: CpuSet },
-    L3SpansNodes { cpus: CpuSet, nodes: NodeSet },
-    NodeSpansPackages { node: Pnode, packages: u32 },
-    MixedSmtWidths { widths: Vec<u32> },
-    UnequalL3 { sizes: Vec<u32> },
+    OverlappingSets {
+        what: SetKind,
+        a: CpuSet,
+        b: CpuSet,
+    },
+    NoL3 {
+        cpus: CpuSet,
+    },
+    L3SpansNodes {
+        cpus: CpuSet,
+        nodes: NodeSet,
+    },
+    NodeSpansPackages {
+        node: Pnode,
+        packages: u32,
+    },
+    MixedSmtWidths {
+        widths: Vec<u32>,
+    },
+    UnequalL3 {
+        sizes: Vec<u32>,
+    },
     /// L3-as-NUMA: every node is one L3 of many in a package.
     NodesAreL3Domains,
-    RunsUnderHypervisor { vendor: Option<String> },
-    FakeNuma { argument: String },
-    AllowedCpusOutsideAllowedNodes { cpus: CpuSet, memory_nodes: NodeSet },
+    RunsUnderHypervisor {
+        vendor: Option<String>,
+    },
+    FakeNuma {
+        argument: String,
+    },
+    AllowedCpusOutsideAllowedNodes {
+        cpus: CpuSet,
+        memory_nodes: NodeSet,
+    },
     /// `online` names CPUs that have no directory or no topology.
-    OnlineWithoutDirectory { cpus: CpuSet },
+    OnlineWithoutDirectory {
+        cpus: CpuSet,
+    },
     /// A file is there and cannot be believed; it was passed over.
-    NotBelieved { file: String, value: String, wanted: String },
+    NotBelieved {
+        file: String,
+        value: String,
+        wanted: String,
+    },
 
     // Of a plan.
-    UsesReservedCpus { cpus: CpuSet },
-    UsesIsolatedCpus { cpus: CpuSet },
+    UsesReservedCpus {
+        cpus: CpuSet,
+    },
+    UsesIsolatedCpus {
+        cpus: CpuSet,
+    },
     /// A multi-CPU mask with isolated CPUs in it: the scheduler does not balance there.
-    IsolatedInWideMask { vcpu: Vcpu, cpus: CpuSet },
-    Overcommitted { cpus: CpuSet, vcpus: VcpuSet },
-    SharesCpus { cpus: CpuSet, with: Vec<Owner> },
-    EmulatorOnVcpuCpus { cpus: CpuSet },
+    IsolatedInWideMask {
+        vcpu: Vcpu,
+        cpus: CpuSet,
+    },
+    Overcommitted {
+        cpus: CpuSet,
+        vcpus: VcpuSet,
+    },
+    SharesCpus {
+        cpus: CpuSet,
+        with: Vec<Owner>,
+    },
+    EmulatorOnVcpuCpus {
+        cpus: CpuSet,
+    },
     /// Hugepages with an emulator pin that lacks a memory node's CPUs: QEMU refuses to start.
-    EmulatorLacksMemoryNode { node: Pnode },
-    MaxSocketsCrossesNodes { sockets: u32, vnode: Vnode },
+    EmulatorLacksMemoryNode {
+        node: Pnode,
+    },
+    MaxSocketsCrossesNodes {
+        sockets: u32,
+        vnode: Vnode,
+    },
     /// The guest's L3 picture is not the host's.
-    GuestL3Differs { host_domains: u32, guest_domains: u32 },
-    GuestSmtHidden { host_threads: u32 },
-    VcpusInterleaved { vnode: Vnode },
-    CellsShareNode { node: Pnode, cells: u32 },
-    MemoryUnchecked { node: Pnode },
-    MemoryOnOtherNode { vnode: Vnode, cpu_node: Pnode, memory_node: Pnode },
-    RuleOrder { rule: String, cpus: String },
-    SmtSiblingOfAnother { cpu: Pcpu, sibling: Pcpu, owner: Owner },
+    GuestL3Differs {
+        host_domains: u32,
+        guest_domains: u32,
+    },
+    GuestSmtHidden {
+        host_threads: u32,
+    },
+    VcpusInterleaved {
+        vnode: Vnode,
+    },
+    CellsShareNode {
+        node: Pnode,
+        cells: u32,
+    },
+    MemoryUnchecked {
+        node: Pnode,
+    },
+    MemoryOnOtherNode {
+        vnode: Vnode,
+        cpu_node: Pnode,
+        memory_node: Pnode,
+    },
+    RuleOrder {
+        rule: String,
+        cpus: String,
+    },
+    SmtSiblingOfAnother {
+        cpu: Pcpu,
+        sibling: Pcpu,
+        owner: Owner,
+    },
     /// A guest is there that nobody pinned: it may run anywhere, its memory is counted.
-    UnpinnedGuest { name: String },
+    UnpinnedGuest {
+        name: String,
+    },
     /// The planner and the judge disagree: a defect of numawise.
-    PlanBreaksRule { rule: &'static str, detail: String },
+    PlanBreaksRule {
+        rule: &'static str,
+        detail: String,
+    },
 
     // Of a guest: what should be, and what was seen.
-    StoredPin { vcpu: Vcpu, expected: CpuSet, seen: Option<CpuSet> },
-    StoredVnuma { what: &'static str, expected: String, seen: String },
+    StoredPin {
+        vcpu: Vcpu,
+        expected: CpuSet,
+        seen: Option<CpuSet>,
+    },
+    StoredVnuma {
+        what: &'static str,
+        expected: String,
+        seen: String,
+    },
     /// The definition is right and the running guest older.
-    PendingRestart { what: &'static str },
-    ThreadAffinity { vcpu: Vcpu, expected: CpuSet, seen: Option<CpuSet> },
-    EmulatorAffinity { expected: CpuSet, seen: Option<CpuSet> },
-    IothreadAffinity { iothread: u32, expected: CpuSet, seen: Option<CpuSet> },
-    MemoryElsewhere { expected: Pnode, seen: Pnode, page_size: PageSize, pages: u64, of: u64 },
-    GuestSeesOtherNodes { expected: u32, seen: u32 },
+    PendingRestart {
+        what: &'static str,
+    },
+    ThreadAffinity {
+        vcpu: Vcpu,
+        expected: CpuSet,
+        seen: Option<CpuSet>,
+    },
+    EmulatorAffinity {
+        expected: CpuSet,
+        seen: Option<CpuSet>,
+    },
+    IothreadAffinity {
+        iothread: u32,
+        expected: CpuSet,
+        seen: Option<CpuSet>,
+    },
+    MemoryElsewhere {
+        expected: Pnode,
+        seen: Pnode,
+        page_size: PageSize,
+        pages: u64,
+        of: u64,
+    },
+    GuestSeesOtherNodes {
+        expected: u32,
+        seen: u32,
+    },
     GuestUndefined,
-    ExclusiveCpusShared { cpus: CpuSet, with: Owner },
-    VnodeWithoutMemory { vnode: Vnode },
+    ExclusiveCpusShared {
+        cpus: CpuSet,
+        with: Owner,
+    },
+    VnodeWithoutMemory {
+        vnode: Vnode,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

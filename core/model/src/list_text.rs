@@ -231,7 +231,8 @@ impl Cursor<'_> {
         match value {
             Ok(value) if value <= MAX_ID => Ok((value, at)),
             _ => {
-                let shown = if digits > 20 { "a number of that many digits" } else { &rest[..digits] };
+                let shown =
+                    if digits > 20 { "a number of that many digits" } else { &rest[..digits] };
                 Err(error(self.text, at, ListErrorKind::TooLarge(shown.to_owned())))
             }
         }

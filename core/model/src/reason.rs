@@ -8,30 +8,73 @@ use crate::levels::PageSize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The order in which nodes were filled.
-    NodeOrder { nodes: Vec<Pnode> },
+    NodeOrder {
+        nodes: Vec<Pnode>,
+    },
     /// What a node had to give.
-    NodeFree { node: Pnode, free: CpuSet },
+    NodeFree {
+        node: Pnode,
+        free: CpuSet,
+    },
     /// What was not given, and why.
-    Excluded { cpus: CpuSet, why: Exclusion },
+    Excluded {
+        cpus: CpuSet,
+        why: Exclusion,
+    },
     /// vCPUs bound to pCPUs of a node, in the order of the fill.
-    Filled { node: Pnode, vcpus: VcpuSet, pcpus: CpuSet },
+    Filled {
+        node: Pnode,
+        vcpus: VcpuSet,
+        pcpus: CpuSet,
+    },
     /// All pCPUs were taken and the fill began again.
-    WrappedTo { node: Pnode, vcpus: VcpuSet },
+    WrappedTo {
+        node: Pnode,
+        vcpus: VcpuSet,
+    },
     /// The binding came from rules, word for word.
-    RulesTaken { rules: usize, vcpus: VcpuSet },
+    RulesTaken {
+        rules: usize,
+        vcpus: VcpuSet,
+    },
     /// Memory by vCPU count in whole pages, the largest remainder first.
-    MemoryShared { vnode: Vnode, pages: u64, page_size: PageSize, node: Pnode },
+    MemoryShared {
+        vnode: Vnode,
+        pages: u64,
+        page_size: PageSize,
+        node: Pnode,
+    },
     /// The CPUs' node has no memory; the nearest one that has some serves.
-    MemoryFromNeighbour { vnode: Vnode, cpu_node: Pnode, memory_node: Pnode, distance: Option<u32> },
+    MemoryFromNeighbour {
+        vnode: Vnode,
+        cpu_node: Pnode,
+        memory_node: Pnode,
+        distance: Option<u32>,
+    },
     /// sockets = vCPUs / gcd of the runs, so that no guest package crosses a vNUMA node.
-    Sockets { sockets: u32, vcpus_each: u32, vnode_sizes: Vec<u32> },
+    Sockets {
+        sockets: u32,
+        vcpus_each: u32,
+        vnode_sizes: Vec<u32>,
+    },
     /// `--max-sockets` bound.
-    SocketsCapped { wanted: u32, given: u32 },
+    SocketsCapped {
+        wanted: u32,
+        given: u32,
+    },
     /// Each die of the guest is an L3 domain of the host.
-    DiesAreL3Domains { dies: u32, vcpus_each: u32 },
+    DiesAreL3Domains {
+        dies: u32,
+        vcpus_each: u32,
+    },
     /// Threads of a guest core are siblings on the host.
-    ThreadsAreSiblings { threads: u32 },
-    EmulatorPlaced { cpus: CpuSet, why: EmulatorChoice },
+    ThreadsAreSiblings {
+        threads: u32,
+    },
+    EmulatorPlaced {
+        cpus: CpuSet,
+        why: EmulatorChoice,
+    },
     /// vNUMA is off as asked; the binding stands alone.
     VnumaOff,
     /// The guest keeps the topology it was first seen running with.
@@ -39,17 +82,23 @@ pub enum Reason {
     /// No nodes take part: a request to unbind.
     Unbound,
     /// Nodes that hold only memory take part only when asked for.
-    MemoryOnlyNodesLeftOut { nodes: NodeSet },
+    MemoryOnlyNodesLeftOut {
+        nodes: NodeSet,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exclusion {
     Offline,
     /// A cgroup does not allow them; the file that says so.
-    NotAllowed { limited_by: Option<String> },
+    NotAllowed {
+        limited_by: Option<String>,
+    },
     Reserved,
     OutsidePool,
-    Claimed { owner: Owner },
+    Claimed {
+        owner: Owner,
+    },
     InNoNode,
 }
 

@@ -1,6 +1,7 @@
 //! Why a request cannot be met, with what would make it fit. A planner gives all that apply, not
 //! the first.
 
+use crate::guest::GuestCpuTopology;
 use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pnode, Vcpu, Vnode};
 use crate::ledger::{ClaimConflict, Owner};
@@ -17,38 +18,96 @@ pub enum Refusal {
         overcommit_would_fit: bool,
     },
     /// A named node has fewer free pCPUs than vCPUs asked of it.
-    NodeTooSmall { node: Pnode, wanted: u32, free: CpuSet, overcommit_would_fit: bool },
+    NodeTooSmall {
+        node: Pnode,
+        wanted: u32,
+        free: CpuSet,
+        overcommit_would_fit: bool,
+    },
     /// vNUMA (and any binding) needs every vCPU bound.
-    UnboundVcpus { vcpus: VcpuSet, of: u32 },
+    UnboundVcpus {
+        vcpus: VcpuSet,
+        of: u32,
+    },
     /// A vCPU's pCPUs lie in several nodes.
-    VcpuSpansNodes { vcpu: Vcpu, cpus: CpuSet, nodes: NodeSet },
+    VcpuSpansNodes {
+        vcpu: Vcpu,
+        cpus: CpuSet,
+        nodes: NodeSet,
+    },
     /// A rule names vCPUs that the guest does not have.
-    VcpusOutOfRange { vcpus: VcpuSet, guest_has: u32 },
+    VcpusOutOfRange {
+        vcpus: VcpuSet,
+        guest_has: u32,
+    },
     /// A vCPU was given to two nodes.
-    VcpusNamedTwice { vcpus: VcpuSet },
+    VcpusNamedTwice {
+        vcpus: VcpuSet,
+    },
     /// CPUs that this host does not have.
-    CpusUnknown { cpus: CpuSet },
-    CpusOffline { cpus: CpuSet },
-    CpusNotAllowed { cpus: CpuSet, limited_by: Option<String>, allowed: CpuSet },
-    CpusInNoNode { cpus: CpuSet },
+    CpusUnknown {
+        cpus: CpuSet,
+    },
+    CpusOffline {
+        cpus: CpuSet,
+    },
+    CpusNotAllowed {
+        cpus: CpuSet,
+        limited_by: Option<String>,
+        allowed: CpuSet,
+    },
+    CpusInNoNode {
+        cpus: CpuSet,
+    },
     CpusTaken(ClaimConflict),
     /// Outside the set the operator dedicated (or shared out).
-    CpusOutsidePool { cpus: CpuSet, pool: CpuSet, exclusive: bool },
+    CpusOutsidePool {
+        cpus: CpuSet,
+        pool: CpuSet,
+        exclusive: bool,
+    },
     /// Kept for the host; only `smart` may take them.
-    CpusReserved { cpus: CpuSet },
+    CpusReserved {
+        cpus: CpuSet,
+    },
     /// Rules that leave a vCPU without any pCPU.
-    EmptyRule { vcpus: VcpuSet },
-    UnknownNode { node: Pnode, nodes: NodeSet },
-    NodeWithoutCpus { node: Pnode },
+    EmptyRule {
+        vcpus: VcpuSet,
+    },
+    UnknownNode {
+        node: Pnode,
+        nodes: NodeSet,
+    },
+    NodeWithoutCpus {
+        node: Pnode,
+    },
     /// Several vCPUs on one pCPU without `--overcommit`.
-    OvercommitNotAsked { cpus: CpuSet, vcpus: VcpuSet },
+    OvercommitNotAsked {
+        cpus: CpuSet,
+        vcpus: VcpuSet,
+    },
     NoVcpus,
     /// The guest's vCPUs and the request disagree with the most there can be.
-    TooManyVcpus { wanted: u32, most: u32 },
-    PageSizeUnknown { size: PageSize, known: Vec<PageSize> },
-    MemoryNotWholePages { memory_bytes: u64, page_size: PageSize, lower_bytes: u64, higher_bytes: u64 },
+    TooManyVcpus {
+        wanted: u32,
+        most: u32,
+    },
+    PageSizeUnknown {
+        size: PageSize,
+        known: Vec<PageSize>,
+    },
+    MemoryNotWholePages {
+        memory_bytes: u64,
+        page_size: PageSize,
+        lower_bytes: u64,
+        higher_bytes: u64,
+    },
     /// Fewer pages than vNUMA nodes.
-    FewerPagesThanNodes { pages: u64, page_size: PageSize, vnodes: u32 },
+    FewerPagesThanNodes {
+        pages: u64,
+        page_size: PageSize,
+        vnodes: u32,
+    },
     NotEnoughMemory {
         node: Pnode,
         page_size: PageSize,
@@ -58,18 +117,39 @@ pub enum Refusal {
         available_pages: u64,
     },
     /// The memory of this node may not be used here.
-    MemoryNotAllowed { node: Pnode, allowed: NodeSet, limited_by: Option<String> },
-    NoMemoryAnywhere { vnode: Vnode },
+    MemoryNotAllowed {
+        node: Pnode,
+        allowed: NodeSet,
+        limited_by: Option<String>,
+    },
+    NoMemoryAnywhere {
+        vnode: Vnode,
+    },
     /// `<vcpu current=...>` below the maximum.
-    VcpuHotplug { current: u32, maximum: u32 },
+    VcpuHotplug {
+        current: u32,
+        maximum: u32,
+    },
     /// `<maxMemory slots=...>`.
-    MemoryHotplug { slots: u32 },
-    Balloon { model: String },
+    MemoryHotplug {
+        slots: u32,
+    },
+    Balloon {
+        model: String,
+    },
     PlacementAuto,
     /// The guest would see another topology than it has been running with.
-    TopologyFrozen { differences: Vec<TopologyDifference> },
-    CellsPerNode { asked: u32, node: Pnode, vcpus: u32 },
-    MaxSockets { asked: u32 },
+    TopologyFrozen {
+        differences: Vec<TopologyDifference>,
+    },
+    CellsPerNode {
+        asked: u32,
+        node: Pnode,
+        vcpus: u32,
+    },
+    MaxSockets {
+        asked: u32,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,5 +158,5 @@ pub enum TopologyDifference {
     Vcpus { vnode: Vnode, frozen: VcpuSet, planned: VcpuSet },
     Memory { vnode: Vnode, frozen_bytes: u64, planned_bytes: u64 },
     Distances { vnode: Vnode },
-    Sockets { frozen: String, planned: String },
+    Sockets { frozen: GuestCpuTopology, planned: GuestCpuTopology },
 }

@@ -41,7 +41,7 @@ fn differences(frozen: &FrozenTopology, planned: &VirtualTopology) -> Vec<Topolo
         cell_differences(before, after, &mut differences);
     }
     if frozen.cpu != planned.cpu {
-        let (frozen, planned) = (written(frozen.cpu), written(planned.cpu));
+        let (frozen, planned) = (frozen.cpu, planned.cpu);
         differences.push(TopologyDifference::Sockets { frozen, planned });
     }
     differences
@@ -60,12 +60,6 @@ fn cell_differences(before: &GuestCell, after: &GuestCell, found: &mut Vec<Topol
     if before.distances != after.distances {
         found.push(TopologyDifference::Distances { vnode });
     }
-}
-
-/// Sockets x dies x clusters x cores x threads.
-fn written(cpu: GuestCpuTopology) -> String {
-    let GuestCpuTopology { sockets, dies, clusters, cores, threads } = cpu;
-    format!("{sockets}x{dies}x{clusters}x{cores}x{threads}")
 }
 
 /// The topology element to put back when vNUMA goes off. A guest that never had one of ours keeps

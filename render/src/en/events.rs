@@ -7,7 +7,7 @@ use numawise_model::{Finding, Severity};
 pub fn event(event: &E) -> String {
     match event {
         E::Claimed { guest, intent } => {
-            format!("{guest}: CPUs and memory are claimed, intent {intent} is written")
+            format!("{guest}: intent {intent} and its claims are written")
         }
         E::ClaimRaced { attempt } => {
             format!("somebody else changed the ledger first; reading it again (attempt {attempt})")

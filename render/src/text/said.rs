@@ -5,7 +5,7 @@ use super::simulated_suffix;
 use crate::en::{self, Said, labels};
 use crate::look::Look;
 use crate::style::Meaning;
-use numawise_model::{Event, Finding, Refusal, Severity};
+use numawise_model::{Event, Finding, Predicate, Refusal, Severity};
 
 /// One line per finding, the gravest first, and under it what to do.
 pub fn findings(findings: &[Finding], look: &Look) -> String {
@@ -32,6 +32,13 @@ fn finding(finding: &Finding, look: &Look) -> String {
 pub fn refusals(refusals: &[Refusal], look: &Look) -> String {
     let head = look.paint(Meaning::Error, &format!("{}:", labels::REFUSED));
     let said = refusals.iter().map(en::refusals::refusal);
+    said.map(|said| paragraph(&format!("{head} "), &said, look)).collect()
+}
+
+/// What a stale plan needed and no longer finds.
+pub fn predicates(predicates: &[Predicate], look: &Look) -> String {
+    let head = look.paint(Meaning::Error, &format!("{}:", labels::STALE));
+    let said = predicates.iter().map(en::predicates::predicate);
     said.map(|said| paragraph(&format!("{head} "), &said, look)).collect()
 }
 

@@ -4,8 +4,12 @@ use crate::hosts::*;
 use expect_test::expect_file;
 use numawise_model::ledger::ClaimConflict;
 use numawise_model::refusal::TopologyDifference;
-use numawise_model::{Mode, Owner, PageSize, Pnode, Refusal as R, Vcpu, Vnode};
+use numawise_model::{GuestCpuTopology, Mode, Owner, PageSize, Pnode, Refusal as R, Vcpu, Vnode};
 use numawise_render::{Look, text};
+
+fn cpu(sockets: u32, cores: u32) -> GuestCpuTopology {
+    GuestCpuTopology { sockets, dies: 1, clusters: 1, cores, threads: 1 }
+}
 
 fn cpu_refusals() -> Vec<(R, Vec<&'static str>)> {
     vec![
@@ -165,10 +169,7 @@ fn guest_refusals() -> Vec<(R, Vec<&'static str>)> {
                         planned_bytes: 192 * GIB,
                     },
                     TopologyDifference::Distances { vnode: Vnode(1) },
-                    TopologyDifference::Sockets {
-                        frozen: "3 x 16".to_owned(),
-                        planned: "1 x 48".to_owned(),
-                    },
+                    TopologyDifference::Sockets { frozen: cpu(3, 16), planned: cpu(1, 48) },
                 ],
             },
             vec![

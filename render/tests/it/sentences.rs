@@ -104,7 +104,7 @@ fn a_plan_in_short() {
         guest topology: 3 sockets x 16 cores x 1 thread
         also changed (--fix-guest): the memory balloon is taken out
 
-        note: pCPUs 0,32 are reserved for the host and used by this plan, as the smart rule may
+        note: pCPUs 0,32 are reserved for the host and used by this plan
           to do: to keep them free, bind by rule or node: --bind VCPUS:PCPUS or --on-node NODE:VCPUS
     "#]]
     .assert_eq(&text::plan(&plan, &view));
@@ -146,7 +146,7 @@ fn events_read_well() {
     let look = Look::default();
     let said: String = events.iter().map(|event| text::event(event, &look)).collect();
     expect![[r#"
-        db01: CPUs and memory are claimed, intent i-1 is written
+        db01: intent i-1 and its claims are written
         somebody else changed the ledger first; reading it again (attempt 2)
         waiting for another numawise that works on this host
         db01: the new definition is stored

@@ -75,9 +75,10 @@ pub fn plan(
 
 /// A request with everything but the policy as the guest has it.
 pub fn request_of(config: &GuestConfig, policy: Policy, vnuma: bool) -> Request {
-    let page_size = config.hugepages.as_ref().map(|pages| {
-        pages.first().map_or(PageSize::HUGE_2M, |page| page.size)
-    });
+    let page_size = config
+        .hugepages
+        .as_ref()
+        .map(|pages| pages.first().map_or(PageSize::HUGE_2M, |page| page.size));
     Request {
         vcpus: config.vcpus_max,
         memory_bytes: config.memory_bytes,

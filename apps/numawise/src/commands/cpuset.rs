@@ -38,7 +38,10 @@ pub fn run(global: &GlobalArgs, args: &CpusetArgs) -> Result<ExitCode> {
     if !rule.excluded_before_included.is_empty() {
         let cpus = rule.excluded_before_included.to_string();
         let kind = FindingKind::RuleOrder { rule: args.text.clone(), cpus };
-        output::remark(&text::findings(&[Finding::plan(Severity::Warning, kind)], &output::look(false)));
+        output::remark(&text::findings(
+            &[Finding::plan(Severity::Warning, kind)],
+            &output::look(false),
+        ));
     }
     if global.json {
         output::print(&numawise_documents::report::cpuset_to_json(&rule))?;

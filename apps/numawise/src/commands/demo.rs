@@ -2,8 +2,8 @@
 //!
 //! It runs the very commands a user would type, in a folder of its own that is removed at the end.
 
-use crate::output;
 use crate::Cli;
+use crate::output;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser};
 use std::path::Path;
@@ -44,9 +44,12 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     stage.expect(0, &["verify", "mysql-48"])?;
     stage.expect(0, &["show", "mysql-48"])?;
 
-    stage.say("5. Somebody moves a thread and some memory behind our back: verify tells, exit code 5")?;
+    stage.say(
+        "5. Somebody moves a thread and some memory behind our back: verify tells, exit code 5",
+    )?;
     stage.expect(0, &["embedded", "repin", "mysql-48", "--vcpu", "3", "--cpus", "5"])?;
-    let migrate = ["embedded", "migrate-pages", "mysql-48", "--from", "1", "--to", "0", "--pages", "262144"];
+    let migrate =
+        ["embedded", "migrate-pages", "mysql-48", "--from", "1", "--to", "0", "--pages", "262144"];
     stage.expect(0, &migrate)?;
     stage.expect(5, &["verify", "mysql-48"])?;
     stage.farewell(args.keep.as_deref())
@@ -81,7 +84,9 @@ impl Stage {
     fn farewell(&self, kept: Option<&Path>) -> Result<ExitCode> {
         if let Some(folder) = kept {
             let folder = folder.display();
-            output::print(&format!("The demo's state is in {folder}: numawise --state {folder} list"))?;
+            output::print(&format!(
+                "The demo's state is in {folder}: numawise --state {folder} list"
+            ))?;
         }
         output::print(
             "\n== Next, on a host with libvirt: three commands\n\n\

@@ -6,8 +6,8 @@ use crate::session::{HOST_FILES, Session, embedded_folder, host_file};
 use crate::{host_source, output, private_file};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use numawise_engine::ports::{Cancel, Hypervisor, find_guest};
 use numawise_embedded::EmbeddedHypervisor;
+use numawise_engine::ports::{Cancel, Hypervisor, find_guest};
 use numawise_model::{GuestUuid, Pcpu, Pnode, Vcpu, parse_rule};
 use numawise_sysfs::Source;
 use std::fs::DirBuilder;
@@ -26,9 +26,15 @@ pub enum EmbeddedCommand {
         file: PathBuf,
     },
     /// Remove a guest that is off.
-    Undefine { guest: String },
-    Start { guest: String },
-    Shutdown { guest: String },
+    Undefine {
+        guest: String,
+    },
+    Start {
+        guest: String,
+    },
+    Shutdown {
+        guest: String,
+    },
     /// Print the definition that the next boot takes.
     Dumpxml {
         guest: String,

@@ -3,9 +3,9 @@
 use crate::commands::apply;
 use crate::config::{Config, GlobalArgs};
 use crate::failure::{USAGE, coded};
+use crate::host_source::{self, NamedHost};
 use crate::request_args::RequestArgs;
 use crate::session::{Session, fresh_ids};
-use crate::host_source::{self, NamedHost};
 use crate::{output, private_file, size};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -113,7 +113,12 @@ fn plan_xml(global: &GlobalArgs, args: &PlanArgs, path: &Path) -> Result<ExitCod
         let (now, planned) = (format!("{} (now)", path.display()), "(planned)".to_owned());
         let names = numawise_render::diff::Names { before: &now, after: &planned };
         let look = output::look(false);
-        output::print(&numawise_render::diff::unified(&mask(&before), &mask(&after), names, &look))?;
+        output::print(&numawise_render::diff::unified(
+            &mask(&before),
+            &mask(&after),
+            names,
+            &look,
+        ))?;
         if let Some(out) = &args.xml_out {
             let out = out.display();
             output::print(&format!("\n{out} is written. Next: virsh define {out}"))?;

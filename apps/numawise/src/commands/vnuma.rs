@@ -69,10 +69,10 @@ fn request(
     args: &SwitchArgs,
     on: bool,
 ) -> Request {
-    let rules = config.vcpu_pins.iter().map(|(vcpu, cpus)| BindRule {
-        vcpus: VcpuSet::single(*vcpu),
-        pcpus: cpus.clone(),
-    });
+    let rules = config
+        .vcpu_pins
+        .iter()
+        .map(|(vcpu, cpus)| BindRule { vcpus: VcpuSet::single(*vcpu), pcpus: cpus.clone() });
     let mut request = request_of(config, Policy::Rules(rules.collect()), on);
     let pinned = config.vcpu_pins.values().cloned().collect::<std::collections::BTreeSet<_>>();
     request.overcommit = pinned.len() < config.vcpu_pins.len();

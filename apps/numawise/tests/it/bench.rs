@@ -78,7 +78,8 @@ impl Bench {
 
     /// Plans and gives the plan's id.
     pub fn plan(&self, guest: &str, more: &[&str]) -> String {
-        let words: Vec<&str> = ["plan", guest, "--json"].into_iter().chain(more.iter().copied()).collect();
+        let words: Vec<&str> =
+            ["plan", guest, "--json"].into_iter().chain(more.iter().copied()).collect();
         self.json(&words)["id"].as_str().expect("a plan has an id").to_owned()
     }
 }

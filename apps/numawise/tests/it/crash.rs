@@ -77,7 +77,8 @@ impl Case {
         let pending = bench.stored().intents.iter().any(|i| i.status == IntentStatus::Pending);
         assert!(!pending, "{self}: an intent is left over");
         let told = next.err.contains("interrupted") || next.err.contains("killed");
-        let needs_telling = died && !matches!(self.point, "status-committed" | "finished-journaled");
+        let needs_telling =
+            died && !matches!(self.point, "status-committed" | "finished-journaled");
         assert!(told || !needs_telling, "{self}: recovery was not told: {next:?}");
     }
 }

@@ -17,8 +17,15 @@ fn plans_xml_and_state_are_for_their_owner_alone() {
     assert_eq!(mode(&plan), 0o600);
     let xml = bench.path("planned.xml");
     bench.ok(&[
-        "plan", "--xml", "db.xml", "--host", "bundled:two-socket-64", "--policy", "smart",
-        "--xml-out", &xml.to_string_lossy(),
+        "plan",
+        "--xml",
+        "db.xml",
+        "--host",
+        "bundled:two-socket-64",
+        "--policy",
+        "smart",
+        "--xml-out",
+        &xml.to_string_lossy(),
     ]);
     assert_eq!(mode(&xml), 0o600);
     bench.ok(&["apply", &plan.to_string_lossy()]);
@@ -39,10 +46,8 @@ fn plans_xml_and_state_are_for_their_owner_alone() {
 #[test]
 fn secrets_are_in_the_xml_and_not_in_the_diff() {
     let bench = Bench::new();
-    let xml = crate::bench::domain("db", 8, 8).replace(
-        "<memballoon",
-        "<graphics type='vnc' passwd='hunter2'/>\n    <memballoon",
-    );
+    let xml = crate::bench::domain("db", 8, 8)
+        .replace("<memballoon", "<graphics type='vnc' passwd='hunter2'/>\n    <memballoon");
     std::fs::write(bench.path("db.xml"), xml).expect("written");
     bench.ok(&["embedded", "define", "db.xml"]);
     let ran = bench.run(&["bind", "db", "--policy", "smart", "--yes"]);

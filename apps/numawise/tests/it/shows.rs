@@ -39,7 +39,10 @@ fn bad_cpu_sets_are_told_with_the_place() {
         let (code, out, err) = numawise(&["cpuset", text]);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{text}: {err}");
         let drawn = err.lines().find(|line| line.trim_end().ends_with(text)).expect(text);
-        let caret = err.lines().find(|line| line.trim().starts_with('^')).unwrap_or_else(|| panic!("{err}"));
+        let caret = err
+            .lines()
+            .find(|line| line.trim().starts_with('^'))
+            .unwrap_or_else(|| panic!("{err}"));
         let start = drawn.len() - text.len();
         assert_eq!(caret.find('^'), Some(start + column), "{err}");
     }
@@ -83,7 +86,8 @@ fn seventy_vcpus_on_64_pcpus_are_refused_and_wrap_only_when_asked() {
     let (code, out, err) = numawise(&[&words[..], &SMART].concat());
     assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
     assert!(err.contains("70") && err.contains("64") && err.contains("--overcommit"), "{err}");
-    let wrapped = plan(&["--vcpus", "70", "--memory", "70GiB", "--policy", "smart", "--overcommit"]);
+    let wrapped =
+        plan(&["--vcpus", "70", "--memory", "70GiB", "--policy", "smart", "--overcommit"]);
     assert_eq!(wrapped["binding"]["63"], "31");
     assert_eq!(wrapped["binding"]["64"], "32", "round again from node 1");
     assert_eq!(wrapped["binding"]["69"], "37");

@@ -12,6 +12,10 @@ use numawise_model::{
 const BEFORE: GuestCpuTopology =
     GuestCpuTopology { sockets: 6, dies: 1, clusters: 1, cores: 1, threads: 1 };
 
+fn cpu(sockets: u32, cores: u32) -> GuestCpuTopology {
+    GuestCpuTopology { sockets, dies: 1, clusters: 1, cores, threads: 1 }
+}
+
 /// Everything at once that keeps a guest from vNUMA.
 fn unfit() -> Scene {
     let mut scene = Scene::new(two_by(4), 6, 6 * GIB);
@@ -123,10 +127,7 @@ fn a_different_one_is_refused_unless_asked_for() {
                     frozen_bytes: 2 * GIB,
                     planned_bytes: 4 * GIB,
                 },
-                TopologyDifference::Sockets {
-                    frozen: "3x1x1x2x1".to_owned(),
-                    planned: "5x1x1x1x1".to_owned(),
-                },
+                TopologyDifference::Sockets { frozen: cpu(3, 2), planned: cpu(5, 1) },
             ],
         }],
     );

@@ -223,8 +223,8 @@ fn several_cells_on_one_node() {
     check(
         &scene,
         "0-6:0-6
-         vnode 0: vcpus 0-3, 4 GiB on node 0, distances 10 10
-         vnode 1: vcpus 4-6, 3 GiB on node 0, distances 10 10
+         vnode 0: vcpus 0-3, 4 GiB on node 0, distances 10 11
+         vnode 1: vcpus 4-6, 3 GiB on node 0, distances 11 10
          cpu: 7 sockets x 1 dies x 1 cores x 1 threads, L3 shown",
     );
     let shared = FindingKind::CellsShareNode { node: Pnode(0), cells: 2 };

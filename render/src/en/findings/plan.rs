@@ -6,7 +6,7 @@ use numawise_model::{CpuSet, Owner, Pcpu, Pnode, Vcpu, VcpuSet, Vnode};
 
 pub fn uses_reserved_cpus(cpus: &CpuSet) -> Said {
     let (these, are) = (pcpus(cpus), are(cpus));
-    say(format!("{these} {are} reserved for the host and used by this plan, as the smart rule may"))
+    say(format!("{these} {are} reserved for the host and used by this plan"))
         .way("to keep them free, bind by rule or node: --bind VCPUS:PCPUS or --on-node NODE:VCPUS")
 }
 
@@ -46,7 +46,7 @@ pub fn emulator_on_vcpu_cpus(cpus: &CpuSet) -> Said {
         "the emulator threads run on the vCPUs' own {}: they take time from the guest",
         pcpus(cpus)
     ))
-    .way("reserve a core per node for the host in /etc/numawise/config.toml")
+    .way("keep a reserved core of each node free for them: bind by --on-node or --bind, or reserve more in /etc/numawise/config.toml")
 }
 
 pub fn emulator_lacks_memory_node(node: Pnode) -> Said {

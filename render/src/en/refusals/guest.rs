@@ -1,6 +1,7 @@
 //! Refusals about the guest itself: what its definition has that vNUMA cannot live with, and a
 //! topology that it has been running with.
 
+use crate::en::labels::cpu_topology;
 use crate::en::{Said, list, n_vcpus, say, vnode};
 use crate::quantity::{bytes, count};
 use numawise_model::Pnode;
@@ -82,7 +83,10 @@ pub fn difference(difference: &D) -> String {
         D::Distances { vnode: of } => {
             format!("{} has other distances than the plan gives", vnode(*of))
         }
-        D::Sockets { frozen, planned } => format!("it has {frozen}; the plan gives {planned}"),
+        D::Sockets { frozen, planned } => {
+            let (frozen, planned) = (cpu_topology(frozen), cpu_topology(planned));
+            format!("it has {frozen}; the plan gives {planned}")
+        }
     }
 }
 
