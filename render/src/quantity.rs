@@ -32,8 +32,11 @@ pub fn bytes_or_unknown(n: Option<u64>, unknown: &str) -> String {
     n.map_or_else(|| unknown.to_owned(), bytes)
 }
 
-/// `512 x 2M (1 GiB)`.
+/// `512 x 2M (1 GiB)`, `none`.
 pub fn pages(count: u64, size: PageSize) -> String {
+    if count == 0 {
+        return "none".to_owned();
+    }
     match count.checked_mul(size.bytes()) {
         Some(total) => format!("{count} x {size} ({})", bytes(total)),
         None => format!("{count} x {size}"),

@@ -12,8 +12,9 @@ pub fn predicate(predicate: &Predicate) -> Said {
                 Mode::Shared => "shared",
             };
             say(format!(
-                "{} can no longer be {how}: somebody has claimed of them since",
-                pcpus(cpus)
+                "{} can no longer be {how}: somebody else has claimed {} since",
+                pcpus(cpus),
+                if cpus.len() == 1 { "it" } else { "some of them" }
             ))
         }
         Predicate::PagesAvailable { node, size, pages: wanted } => say(format!(

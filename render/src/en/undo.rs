@@ -8,7 +8,7 @@ pub const TODAY: &str = "today:           ";
 pub const ABSENT: &str = "(not there)";
 
 pub const WAYS: [&str; 3] = [
-    "keep today's values: nothing to do, the guest runs with them",
+    "keep today's values: there is nothing to do",
     "set these elements to what numawise wrote (virsh edit GUEST), then undo again",
     "bind anew from today's state: numawise bind GUEST --policy smart",
 ];

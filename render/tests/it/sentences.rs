@@ -184,7 +184,7 @@ fn an_undo_that_would_lose_a_change() {
               before numawise:  (not there)
               numawise wrote:   35
               today:            0-31
-          to do: keep today's values: nothing to do, the guest runs with them
+          to do: keep today's values: there is nothing to do
              or: set these elements to what numawise wrote (virsh edit GUEST), then undo again
              or: bind anew from today's state: numawise bind GUEST --policy smart
     "#]]

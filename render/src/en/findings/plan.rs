@@ -6,8 +6,10 @@ use numawise_model::{CpuSet, Owner, Pcpu, Pnode, Vcpu, VcpuSet, Vnode};
 
 pub fn uses_reserved_cpus(cpus: &CpuSet) -> Said {
     let (these, are) = (pcpus(cpus), are(cpus));
-    say(format!("{these} {are} reserved for the host and used by this plan"))
-        .way("to keep them free, bind by rule or node: --bind VCPUS:PCPUS or --on-node NODE:VCPUS")
+    say(format!("{these} {are} reserved for the host and used by this plan")).way(format!(
+        "to keep {} free, bind by rule or node: --bind VCPUS:PCPUS or --on-node NODE:VCPUS",
+        verb(cpus, "it", "them")
+    ))
 }
 
 pub fn uses_isolated_cpus(cpus: &CpuSet) -> Said {

@@ -5,7 +5,8 @@ use crate::quantity::count;
 use numawise_model::ledger::ClaimConflict;
 use numawise_model::{CpuSet, Mode, NodeSet, Owner, Pnode, Vcpu, VcpuSet};
 
-const SEE_HOST: &str = "`numawise host show` draws the host with who has what";
+const SEE_GUESTS: &str =
+    "`numawise list` tells which guests are bound, `numawise show GUEST` where";
 
 pub fn not_enough(
     wanted: u32,
@@ -70,7 +71,7 @@ pub fn node_too_small(node: Pnode, wanted: u32, free: &CpuSet, overcommit: bool)
             ),
         )
         .way_if(overcommit, "let several vCPUs of this guest take turns on a pCPU: --overcommit")
-        .way(SEE_HOST)
+        .way(format!("see who has the rest: {SEE_GUESTS}"))
 }
 
 pub fn unbound(which: &VcpuSet, of: u32) -> Said {
@@ -105,7 +106,7 @@ pub fn named_twice(which: &VcpuSet) -> Said {
 
 pub fn unknown(cpus: &CpuSet) -> Said {
     say(format!("this host has no {}", named(cpus)))
-        .way(format!("use CPUs that are there in --bind; {SEE_HOST}"))
+        .way("use CPUs that are there in --bind; `numawise host show` draws them")
 }
 
 fn named(cpus: &CpuSet) -> String {
