@@ -105,6 +105,7 @@ wire! {
         GuestSeesOtherNodes { expected: u32, seen: u32 },
         GuestUndefined,
         ExclusiveCpusShared { cpus: CpuSet, with: Owner },
+        ClaimedCpusGone { cpus: CpuSet },
         VnodeWithoutMemory { vnode: Vnode },
     }
 }

@@ -85,11 +85,14 @@ pub struct GuestLineDoc {
 #[derive(Serialize)]
 struct GuestsDoc<'a> {
     guests: &'a [GuestLineDoc],
+    /// About the claims of the host as a whole.
+    findings: Vec<FindingDoc>,
 }
 
 /// `numawise.guests`.
-pub fn guests_to_json(guests: &[GuestLineDoc]) -> String {
-    headed("numawise.guests", GuestsDoc { guests })
+pub fn guests_to_json(guests: &[GuestLineDoc], findings: &[Finding]) -> String {
+    let findings = findings.iter().map(Wire::to_doc).collect();
+    headed("numawise.guests", GuestsDoc { guests, findings })
 }
 
 pub fn mode_word(mode: Mode) -> &'static str {

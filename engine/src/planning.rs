@@ -64,6 +64,8 @@ impl Engine<'_> {
             },
         };
         let mut plan = judged(&inputs, &request)?;
+        plan.findings
+            .extend(situation.view.findings.iter().filter(|f| !f.is_about(&guest.uuid)).cloned());
         if plan.vnuma.is_none() && frozen.is_none() {
             plan.cpu_before = match situation.record(&guest.uuid) {
                 Some(record) if !config.cells.is_empty() => self.cpu_before_applied(record)?,

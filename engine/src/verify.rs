@@ -1,10 +1,11 @@
 //! Verify: the judge on live facts. Changes nothing.
 
 use crate::error::EngineError;
-use crate::intent::GuestRecord;
+use crate::intent::{AppliedPlan, GuestRecord};
 use crate::loop_parts::Engine;
 use crate::ports::{GuestSummary, find_guest};
-use numawise_audit::judge_guest;
+use crate::recover::backup_in;
+use numawise_audit::{Seen, judge_guest, judge_ledger};
 use numawise_model::{Finding, FrozenTopology, GuestConfig, GuestFacts, Host, Ledger, Plan};
 
 /// A guest with all that is known of it, for pictures and verdicts.
@@ -34,14 +35,25 @@ impl Engine<'_> {
             .and_then(|record| record.applied.as_ref())
             .map(|applied| applied.plan.clone());
         let record = situation.record(&summary.uuid);
+        let before = match record.and_then(|record| record.applied.as_ref()) {
+            Some(applied) => self.config_before(applied)?,
+            None => None,
+        };
         let frozen = record.and_then(|record| record.frozen.clone());
         let ledger = situation.view.ledger;
         let findings = plan.as_ref().map_or_else(Vec::new, |plan| {
-            let (live, facts) = (live.as_ref(), facts.as_ref());
-            judge_guest(plan, &stored, live, facts, &ledger, &situation.host)
+            let (live, facts, before) = (live.as_ref(), facts.as_ref(), before.as_ref());
+            let seen = Seen { stored: &stored, live, facts, before };
+            judge_guest(plan, seen, &ledger, &situation.host)
         });
         let host = situation.host;
         Ok(GuestState { summary, host, ledger, stored, live, facts, plan, frozen, findings })
+    }
+
+    /// Findings about the claims of the host as a whole: nothing is given twice, nothing is gone.
+    pub fn judge_claims(&self) -> Result<Vec<Finding>, EngineError> {
+        let situation = self.situation(false)?;
+        Ok(judge_ledger(&situation.view.ledger, &situation.host))
     }
 
     /// Findings of a guest against its plan in force.
@@ -63,9 +75,18 @@ impl Engine<'_> {
         let (_, stored) = self.read_guest(guest)?;
         let live = self.live_config(guest)?;
         let facts = self.hypervisor.observe(&guest.uuid)?;
-        let (live, facts) = (live.as_ref(), facts.as_ref());
-        let ledger = &situation.view.ledger;
-        Ok(judge_guest(&applied.plan, &stored, live, facts, ledger, &situation.host))
+        let before = self.config_before(applied)?;
+        let (live, facts, before) = (live.as_ref(), facts.as_ref(), before.as_ref());
+        let seen = Seen { stored: &stored, live, facts, before };
+        Ok(judge_guest(&applied.plan, seen, &situation.view.ledger, &situation.host))
+    }
+
+    /// The definition that the plan in force replaced.
+    fn config_before(&self, applied: &AppliedPlan) -> Result<Option<GuestConfig>, EngineError> {
+        match backup_in(&self.store.steps(&applied.intent)?) {
+            Some(backup) => Ok(Some(self.editor.read(&backup.before_xml)?)),
+            None => Ok(None),
+        }
     }
 
     fn live_config(&self, guest: &GuestSummary) -> Result<Option<GuestConfig>, EngineError> {

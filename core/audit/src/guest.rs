@@ -13,9 +13,9 @@
 //! - pCPUs that are the guest's alone are used by nobody else.
 //!
 //! A live change of some pins (`virsh vcpupin --live`) shows in the live definition too. It is told
-//! from a definition that waits for a restart by how much differs: a guest from before was started
-//! with other vNUMA or with other pins throughout; one that differs in fewer than half of its pins
-//! has been moved.
+//! from a definition that waits for a restart by what the guest had before the plan. Where that is
+//! not known, by how much differs: a guest from before was started with other vNUMA or with other
+//! pins throughout; one that differs in fewer than half of its pins has been moved.
 
 mod definition;
 mod running;
@@ -26,19 +26,28 @@ use numawise_model::{
     Subject, Vcpu,
 };
 
+/// A guest as it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The definition that the next boot takes.
+    pub stored: &'a GuestConfig,
+    /// What the running guest was started from; `None` while it is off.
+    pub live: Option<&'a GuestConfig>,
+    pub facts: Option<&'a GuestFacts>,
+    /// The definition that stood before the plan, where it is known.
+    pub before: Option<&'a GuestConfig>,
+}
+
 /// What differs between the plan in force and the guest. `ledger` is that of the whole host.
-pub fn judge_guest(
-    expect: &Plan,
-    stored: &GuestConfig,
-    live: Option<&GuestConfig>,
-    facts: Option<&GuestFacts>,
-    ledger: &Ledger,
-    host: &Host,
-) -> Vec<Finding> {
+pub fn judge_guest(expect: &Plan, seen: Seen<'_>, ledger: &Ledger, host: &Host) -> Vec<Finding> {
+    let Seen { stored, live, facts, before } = seen;
     let mut kinds = Vec::new();
     let in_definition = differences(expect, stored);
     let in_live = live.map(|live| differences(expect, live)).unwrap_or_default();
-    let waits = live.is_some_and(|live| is_from_before(expect, live, &in_definition, &in_live));
+    let waits = live.is_some_and(|live| {
+        (!in_live.is_empty() && runs_as_before(live, before))
+            || is_from_before(expect, live, &in_definition, &in_live)
+    });
 
     if facts.is_none() && !waits {
         kinds.extend(moved_pins(&in_definition, &in_live));
@@ -64,6 +73,11 @@ pub fn judge_guest(
         .into_iter()
         .map(|(severity, kind)| Finding { severity, subject: subject.clone(), kind })
         .collect()
+}
+
+/// Whether the guest still has, pin for pin, what it had before the plan: it was not restarted.
+fn runs_as_before(live: &GuestConfig, before: Option<&GuestConfig>) -> bool {
+    before.is_some_and(|before| before.vcpu_pins == live.vcpu_pins && before.cells == live.cells)
 }
 
 /// Whether the running guest was started from something else than today's definition.

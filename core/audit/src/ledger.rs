@@ -46,8 +46,7 @@ pub(crate) fn same_owner(a: &Owner, b: &Owner) -> bool {
 }
 
 fn gone_finding(claim: &Claim, gone: &CpuSet) -> Finding {
-    let detail = format!("claim {} holds pCPUs {gone}, which are not online", claim.id);
-    let kind = FindingKind::PlanBreaksRule { rule: "claimed-cpus-online", detail };
+    let kind = FindingKind::ClaimedCpusGone { cpus: gone.clone() };
     of_owner(&claim.owner, Severity::Error, kind)
 }
 

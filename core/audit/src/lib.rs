@@ -11,7 +11,7 @@ mod guest;
 mod ledger;
 mod plan;
 
-pub use guest::judge_guest;
+pub use guest::{Seen, judge_guest};
 pub use ledger::judge_ledger;
 pub use plan::judge_plan;
 

@@ -246,6 +246,10 @@ pub enum FindingKind {
         cpus: CpuSet,
         with: Owner,
     },
+    /// Claimed, and not online any more.
+    ClaimedCpusGone {
+        cpus: CpuSet,
+    },
     VnodeWithoutMemory {
         vnode: Vnode,
     },
@@ -261,6 +265,10 @@ pub enum SetKind {
 impl Finding {
     pub fn host(severity: Severity, kind: FindingKind) -> Self {
         Self { severity, subject: Subject::Host, kind }
+    }
+
+    pub fn is_about(&self, guest: &GuestUuid) -> bool {
+        matches!(&self.subject, Subject::Guest { uuid: Some(uuid), .. } if uuid == guest)
     }
 
     pub fn plan(severity: Severity, kind: FindingKind) -> Self {

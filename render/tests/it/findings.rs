@@ -131,6 +131,7 @@ fn guest_findings() -> Vec<(F, Vec<&'static str>)> {
         ),
         (F::GuestSeesOtherNodes { expected: 2, seen: 1 }, vec!["2 NUMA nodes", "sees 1"]),
         (F::GuestUndefined, vec!["no longer defined"]),
+        (F::ClaimedCpusGone { cpus: cpus("9") }, vec!["pCPU 9", "online"]),
         (F::ExclusiveCpusShared { cpus: cpus("7"), with: web() }, vec!["pCPU 7", "web01"]),
         (F::VnodeWithoutMemory { vnode: Vnode(1) }, vec!["vNUMA node 1"]),
     ]
@@ -157,7 +158,7 @@ fn findings_stand_by_gravity_and_name_their_guest() {
     let error = Finding::host(Severity::Error, F::CpusInNoNode { cpus: cpus("8-15") });
     expect![[r#"
         error: pCPUs 8-15 belong to no NUMA node; numawise binds nothing there
-        warning: guest db01: vNUMA: the definition is right, the running guest is from before
+        warning: guest db01: vNUMA: the definition is right, the running guest was started from an older one
           to do: shut the guest down fully and start it (a reboot from inside is not enough)
         note: every node is one L3 domain of many in its package (L3-as-NUMA): distances between nodes of a package are about caches, not memory
     "#]].assert_eq(&text::findings(&[note, restart, error], &Look::default()));

@@ -29,10 +29,15 @@ pub fn run(global: &GlobalArgs, _args: &ListArgs) -> Result<ExitCode> {
         lines.push(line(&row, guest));
         rows.push(row);
     }
+    let findings = engine.judge_claims()?;
     if global.json {
-        output::print(&guests_to_json(&lines))?;
+        output::print(&guests_to_json(&lines, &findings))?;
     } else {
-        output::print(&text::guests(&rows, &output::look(simulated)))?;
+        let look = output::look(simulated);
+        output::print(&text::guests(&rows, &look))?;
+        if !findings.is_empty() {
+            output::print(&text::findings(&findings, &look))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

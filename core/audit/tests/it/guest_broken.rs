@@ -1,28 +1,30 @@
 //! A guest that runs as planned, and with one thing changed at a time.
 
 use crate::case::{Case, claim, defined, good, other, own, pages, rules, running, set};
-use numawise_audit::{is_drift, judge_guest};
+use numawise_audit::{Seen, is_drift, judge_guest};
 use numawise_model::guest::{Balloon, GuestHugepages};
 use numawise_model::{
-    FindingKind, GuestConfig, GuestFacts, GuestFix, Ledger, MemoryMode, Mode, NodeSet, Owner,
-    PageSize, Pcpu, Pnode, Severity, Vcpu, Vnode,
+    CpuSet, FindingKind, GuestConfig, GuestFacts, GuestFix, Ledger, MemoryMode, Mode, NodeSet,
+    Owner, PageSize, Pcpu, Pnode, Severity, Vcpu, Vnode,
 };
 use std::collections::BTreeMap;
 
 /// A guest in all its forms.
-struct Seen {
+struct Found {
     case: Case,
     stored: GuestConfig,
     live: Option<GuestConfig>,
     facts: Option<GuestFacts>,
     ledger: Ledger,
+    /// The definition before the plan, where it is known.
+    before: Option<GuestConfig>,
 }
 
-impl Seen {
+impl Found {
     fn as_planned() -> Self {
         let ledger = Ledger { claims: vec![claim(own(), "0-3,8-19,24-31", Mode::Exclusive)] };
         let (live, facts) = (Some(defined()), Some(running()));
-        Self { case: good(), stored: defined(), live, facts, ledger }
+        Self { case: good(), stored: defined(), live, facts, ledger, before: None }
     }
 
     fn live(&mut self) -> &mut GuestConfig {
@@ -39,15 +41,23 @@ impl Seen {
     }
 
     fn judged(&self) -> Vec<numawise_model::Finding> {
-        let Self { case, stored, live, facts, ledger } = self;
-        judge_guest(&case.plan, stored, live.as_ref(), facts.as_ref(), ledger, &case.host)
+        let Self { case, stored, live, facts, ledger, before } = self;
+        {
+            let (live, facts) = (live.as_ref(), facts.as_ref());
+            judge_guest(
+                &case.plan,
+                Seen { stored, live, facts, before: before.as_ref() },
+                ledger,
+                &case.host,
+            )
+        }
     }
 }
 
 type Change<T> = fn(&mut T);
 
-fn check(change: Change<Seen>, expected: &str) {
-    let mut seen = Seen::as_planned();
+fn check(change: Change<Found>, expected: &str) {
+    let mut seen = Found::as_planned();
     change(&mut seen);
     let findings = seen.judged();
     assert_eq!(rules(&findings), expected, "{findings:#?}");
@@ -111,7 +121,7 @@ fn the_stored_definition() {
         ),
     ];
     for (n, (change, expected)) in table.iter().enumerate() {
-        let mut seen = Seen::as_planned();
+        let mut seen = Found::as_planned();
         change(&mut seen.stored);
         // The guest has not been restarted: its live definition is still the planned one.
         assert_eq!(rules(&seen.judged()), *expected, "change {n} to the stored definition");
@@ -161,7 +171,7 @@ fn fixes_stay() {
         |g| g.placement_auto = true,
     ];
     for change in put_back {
-        let mut seen = Seen::as_planned();
+        let mut seen = Found::as_planned();
         seen.case.plan.fixes =
             vec![GuestFix::BalloonOff, GuestFix::AllVcpusAtBoot, GuestFix::StaticPlacement];
         change(&mut seen.stored);
@@ -191,14 +201,14 @@ fn a_guest_from_before_waits_for_a_restart() {
 /// Bound elsewhere before: every pin is another one, and the threads are where those say.
 #[test]
 fn an_old_binding_waits_for_a_restart() {
-    let old = |seen: &mut Seen| {
+    let old = |seen: &mut Found| {
         let moved: BTreeMap<Vcpu, _> = (0..24)
             .map(|n| (Vcpu(n), numawise_model::CpuSet::single(Pcpu((n + 4) % 32))))
             .collect();
         seen.live().vcpu_pins.clone_from(&moved);
         seen.facts().vcpu_affinity = moved;
     };
-    let mut seen = Seen::as_planned();
+    let mut seen = Found::as_planned();
     old(&mut seen);
     assert_eq!(rules(&seen.judged()), "Warning PendingRestart");
     // And even such a guest can be moved away from what it was started with.
@@ -208,7 +218,7 @@ fn an_old_binding_waits_for_a_restart() {
 
 #[test]
 fn threads_that_were_moved() {
-    let table: [(Change<Seen>, &str); 5] = [
+    let table: [(Change<Found>, &str); 5] = [
         (|s| drop(s.facts().vcpu_affinity.insert(Vcpu(3), set("4"))), "Error ThreadAffinity"),
         (|s| drop(s.facts().vcpu_affinity.insert(Vcpu(3), set("4,25"))), "Error ThreadAffinity"),
         (|s| drop(s.facts().vcpu_affinity.remove(&Vcpu(3))), "Error ThreadAffinity"),
@@ -237,13 +247,13 @@ fn threads_that_were_moved() {
 
 #[test]
 fn iothreads() {
-    let with_iothread = |seen: &mut Seen| {
+    let with_iothread = |seen: &mut Found| {
         seen.case.plan.helpers.iothreads.insert(1, set("7"));
         seen.stored.iothread_pins.insert(1, set("7"));
         seen.live().iothread_pins.insert(1, set("7"));
         seen.facts().iothread_affinity.insert(1, set("7"));
     };
-    let mut seen = Seen::as_planned();
+    let mut seen = Found::as_planned();
     with_iothread(&mut seen);
     assert_eq!(rules(&seen.judged()), "");
     seen.facts().iothread_affinity.insert(1, set("0-31"));
@@ -267,13 +277,13 @@ fn a_guest_that_cannot_be_shown_its_l3() {
 /// With vNUMA off a guest may have vCPUs that are not plugged in: bound, and without a thread.
 #[test]
 fn vcpus_that_are_not_plugged_in() {
-    let unplug = |seen: &mut Seen| {
+    let unplug = |seen: &mut Found| {
         seen.stored.vcpus_current = 22;
         seen.live().vcpus_current = 22;
         seen.facts().vcpu_affinity.retain(|vcpu, _| vcpu.0 < 22);
     };
     check(unplug, "");
-    let mut seen = Seen::as_planned();
+    let mut seen = Found::as_planned();
     unplug(&mut seen);
     seen.facts().vcpu_affinity.remove(&Vcpu(0));
     assert_eq!(rules(&seen.judged()), "Error ThreadAffinity");
@@ -300,7 +310,7 @@ fn a_cpu_that_went_away() {
 
 #[test]
 fn pages_elsewhere() {
-    let mut seen = Seen::as_planned();
+    let mut seen = Found::as_planned();
     let moved = pages(&[(1, PageSize::HUGE_2M, 8185), (0, PageSize::HUGE_2M, 7)]);
     seen.facts().pages_by_vnode.as_mut().expect("by vNUMA node").insert(Vnode(0), moved);
     let findings = seen.judged();
@@ -322,7 +332,7 @@ fn pages_elsewhere() {
 /// Pages by node alone: what is too much on node 0 is missing on node 1.
 #[test]
 fn pages_elsewhere_in_all() {
-    let mut seen = Seen::as_planned();
+    let mut seen = Found::as_planned();
     seen.facts().pages_by_vnode = None;
     seen.facts().pages = pages(&[(1, PageSize::HUGE_2M, 8185), (0, PageSize::HUGE_2M, 4103)]);
     let findings = seen.judged();
@@ -355,13 +365,13 @@ fn others_on_its_pcpus() {
 
 #[test]
 fn vnuma_off_and_unbound() {
-    let off = |seen: &mut Seen| {
+    let off = |seen: &mut Found| {
         seen.case.plan.vnuma = None;
         seen.case.plan.request.vnuma = false;
         seen.stored.cells.clear();
         seen.stored.numatune = None;
     };
-    let mut seen = Seen::as_planned();
+    let mut seen = Found::as_planned();
     off(&mut seen);
     assert_eq!(rules(&seen.judged()), "Warning PendingRestart", "it still runs with vNUMA");
     seen.live = Some(seen.stored.clone());
@@ -375,4 +385,23 @@ fn vnuma_off_and_unbound() {
     assert_eq!(rules(&seen.judged()), "Error StoredPin");
     seen.stored.vcpu_pins.clear();
     assert_eq!(rules(&seen.judged()), "");
+}
+
+/// One pin of many differs: a guest that has just the pins from before the plan waits for its
+/// restart; the same pin without such a past has been moved.
+#[test]
+fn a_small_change_that_waits_is_no_drift() {
+    fn moved(found: &mut Found) {
+        let live = found.live();
+        live.vcpu_pins.insert(Vcpu(0), CpuSet::single(Pcpu(5)));
+        let pin = live.vcpu_pins[&Vcpu(0)].clone();
+        found.facts().vcpu_affinity.insert(Vcpu(0), pin);
+    }
+    let mut found = Found::as_planned();
+    moved(&mut found);
+    assert!(found.judged().iter().any(is_drift), "{:#?}", found.judged());
+    found.before = found.live.clone();
+    assert!(!found.judged().iter().any(is_drift), "{:#?}", found.judged());
+    let waits = |f: &numawise_model::Finding| matches!(f.kind, FindingKind::PendingRestart { .. });
+    assert!(found.judged().iter().any(waits), "{:#?}", found.judged());
 }

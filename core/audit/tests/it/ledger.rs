@@ -31,7 +31,7 @@ fn one_owner_may_claim_twice_and_be_renamed() {
 
 #[test]
 fn claims_are_on_cpus_that_are_there() {
-    check(vec![(own(), "31-32", Mode::Exclusive)], "Error claimed-cpus-online");
+    check(vec![(own(), "31-32", Mode::Exclusive)], "Error ClaimedCpusGone");
 }
 
 #[test]

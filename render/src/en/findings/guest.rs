@@ -19,7 +19,7 @@ pub fn stored_vnuma(what: &str, expected: &str, seen: &str) -> Said {
 }
 
 pub fn pending_restart(what: &str) -> Said {
-    say(format!("{what}: the definition is right, the running guest is from before"))
+    say(format!("{what}: the definition is right, the running guest was started from an older one"))
         .way("shut the guest down fully and start it (a reboot from inside is not enough)")
 }
 
@@ -69,6 +69,11 @@ pub fn exclusive_cpus_shared(cpus: &CpuSet, with: &Owner) -> Said {
     let (these, are) = (pcpus(cpus), are(cpus));
     say(format!("{these} {are} this guest's alone, and used by {} too", owner(with)))
         .way("bind the other one elsewhere, or both with --shared")
+}
+
+pub fn claimed_cpus_gone(cpus: &CpuSet) -> Said {
+    say(format!("{} {} held by the guest, and no longer online", pcpus(cpus), are(cpus)))
+        .way("bring them online again, or bind the guest anew")
 }
 
 pub fn vnode_without_memory(of: Vnode) -> Said {
