@@ -89,7 +89,7 @@ fn plan_findings() -> Vec<(F, Vec<&'static str>)> {
             F::SmtSiblingOfAnother { cpu: Pcpu(1), sibling: Pcpu(33), owner: web() },
             vec!["pCPU 1", "pCPU 33", "web01"],
         ),
-        (F::UnpinnedGuest { name: "old".to_owned() }, vec!["guest old", "numawise bind old"]),
+        (F::UnpinnedGuest { name: "old".to_owned() }, vec!["pinned nowhere", "numawise bind old"]),
         (
             F::PlanBreaksRule { rule: "one node per vCPU", detail: "vCPU 3".to_owned() },
             vec!["one node per vCPU", "vCPU 3"],

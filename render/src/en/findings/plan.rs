@@ -124,7 +124,7 @@ pub fn sibling(cpu: Pcpu, sibling: Pcpu, of: &Owner) -> Said {
 }
 
 pub fn unpinned_guest(name: &str) -> Said {
-    say(format!("guest {name} is pinned nowhere: it may run on any CPU; its memory is counted"))
+    say("it is pinned nowhere and may run on any CPU; its memory is counted")
         .way(format!("bind it too: numawise bind {name} --policy smart"))
 }
 
