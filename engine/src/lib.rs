@@ -7,7 +7,7 @@
 pub mod apply;
 pub mod error;
 pub mod intent;
-mod ledger_view;
+pub mod ledger_view;
 pub mod loop_parts;
 pub mod planning;
 pub mod ports;

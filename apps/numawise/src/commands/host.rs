@@ -3,11 +3,13 @@
 use crate::config::{Config, GlobalArgs};
 use crate::host_source::{self, NamedHost};
 use crate::output;
-use crate::session::{note_usage, read_counters};
+use crate::session::{Session, note_usage, read_counters};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use numawise_documents::host_to_json;
+use numawise_engine::ports::Hypervisor;
 use numawise_engine::usage::{UsageAverage, average};
+use numawise_model::Host;
 use numawise_render::{HostView, svg, text};
 use numawise_store::SqliteStore;
 use std::path::PathBuf;
@@ -29,6 +31,9 @@ pub enum HostCommand {
 pub struct ShowArgs {
     #[arg(long, value_name = "H", help = host_source::HELP)]
     host: Option<String>,
+    /// The hypervisor's host with whose its pCPUs are, instead of a host that is only read.
+    #[arg(long, conflicts_with_all = ["host", "strict", "json"])]
+    claims: bool,
     /// Write the picture as SVG into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -64,6 +69,9 @@ pub fn run(global: &GlobalArgs, command: &HostCommand) -> Result<ExitCode> {
 }
 
 fn show(global: &GlobalArgs, args: &ShowArgs) -> Result<ExitCode> {
+    if args.claims {
+        return show_claims(global, args);
+    }
     let mut named = host_source::read(args.host.as_deref(), args.strict)?;
     if global.json && args.svg.is_none() {
         output::print(&host_to_json(&named.host, Some(&named.id)))?;
@@ -72,21 +80,34 @@ fn show(global: &GlobalArgs, args: &ShowArgs) -> Result<ExitCode> {
     let usage_window_sec = add_usage(global, &mut named)?;
     let reserved = Config::load(global)?.pools(&named.host.topology).reserved;
     let look = output::look(false);
+    let (name, reserved) = (&*named.id.0, Some(&reserved));
+    let view = HostView { name, ledger: None, reserved, usage_window_sec, look };
+    draw(args, &named.host, &view)
+}
+
+fn show_claims(global: &GlobalArgs, args: &ShowArgs) -> Result<ExitCode> {
+    let session = Session::open(global)?;
+    let situation = session.engine(None).situation(false)?;
+    let reserved = session.config.pools(&situation.host.topology).reserved;
     let view = HostView {
-        name: &named.id.0,
-        ledger: None,
+        name: &situation.host_id.0,
+        ledger: Some(&situation.view.ledger),
         reserved: Some(&reserved),
-        usage_window_sec,
-        look,
+        usage_window_sec: None,
+        look: output::look(session.hypervisor.is_simulated()),
     };
+    draw(args, &situation.host, &view)
+}
+
+fn draw(args: &ShowArgs, host: &Host, view: &HostView<'_>) -> Result<ExitCode> {
     if let Some(path) = &args.svg {
-        std::fs::write(path, svg::host(&named.host, &view))
+        std::fs::write(path, svg::host(host, view))
             .with_context(|| format!("writing {}", path.display()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::print(&text::host(&named.host, &view))?;
-    if !named.host.findings.is_empty() {
-        output::print(&text::findings(&named.host.findings, &look))?;
+    output::print(&text::host(host, view))?;
+    if !host.findings.is_empty() {
+        output::print(&text::findings(&host.findings, &view.look))?;
     }
     Ok(ExitCode::SUCCESS)
 }

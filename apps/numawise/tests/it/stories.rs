@@ -35,6 +35,14 @@ fn lay_out(folder: &Path) {
     }
 }
 
+fn run(text: &Path) {
+    let folder = tempfile::tempdir().expect("a folder");
+    lay_out(folder.path());
+    let cases = trycmd::TestCases::new();
+    cases.register_bin("numawise", wrapper(folder.path()));
+    cases.case(text).run();
+}
+
 fn run_all_in(name: &str) {
     let mut texts: Vec<PathBuf> = std::fs::read_dir(repository().join(name))
         .expect("the folder is there")
@@ -44,12 +52,13 @@ fn run_all_in(name: &str) {
     texts.sort();
     assert!(!texts.is_empty(), "{name} has nothing in it");
     for text in texts {
-        let folder = tempfile::tempdir().expect("a folder");
-        lay_out(folder.path());
-        let cases = trycmd::TestCases::new();
-        cases.register_bin("numawise", wrapper(folder.path()));
-        cases.case(&text).run();
+        run(&text);
     }
+}
+
+#[test]
+fn the_readme_is_true() {
+    run(&repository().join("README.md"));
 }
 
 #[test]
