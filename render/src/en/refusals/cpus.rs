@@ -5,8 +5,7 @@ use crate::quantity::count;
 use numawise_model::ledger::ClaimConflict;
 use numawise_model::{CpuSet, Mode, NodeSet, Owner, Pnode, Vcpu, VcpuSet};
 
-const SEE_GUESTS: &str =
-    "`numawise list` tells which guests are bound, `numawise show GUEST` where";
+const SEE_CLAIMS: &str = "see who has the rest: `numawise host show --claims`";
 
 pub fn not_enough(
     wanted: u32,
@@ -71,7 +70,7 @@ pub fn node_too_small(node: Pnode, wanted: u32, free: &CpuSet, overcommit: bool)
             ),
         )
         .way_if(overcommit, "let several vCPUs of this guest take turns on a pCPU: --overcommit")
-        .way(format!("see who has the rest: {SEE_GUESTS}"))
+        .way(SEE_CLAIMS)
 }
 
 pub fn unbound(which: &VcpuSet, of: u32) -> Said {
