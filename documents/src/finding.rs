@@ -105,6 +105,8 @@ wire! {
         GuestSeesOtherNodes { expected: u32, seen: u32 },
         GuestUndefined,
         ExclusiveCpusShared { cpus: CpuSet, with: Owner },
+        GuestUnreadable { why: String },
+        HostTopologyChanged,
         ClaimedCpusGone { cpus: CpuSet },
         VnodeWithoutMemory { vnode: Vnode },
     }

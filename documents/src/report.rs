@@ -171,6 +171,29 @@ pub fn guest_to_json(report: GuestReport<'_>) -> String {
 }
 
 #[derive(Serialize)]
+struct ChangeDoc<'a> {
+    guest: &'a str,
+    before_xml: &'a str,
+    after_xml: &'a str,
+}
+
+/// `numawise.change`: a domain XML as it is and as it would be, secrets masked.
+pub fn change_to_json(guest: &str, before_xml: &str, after_xml: &str) -> String {
+    headed("numawise.change", ChangeDoc { guest, before_xml, after_xml })
+}
+
+#[derive(Serialize)]
+struct DoneDoc<'a> {
+    done: &'a str,
+    simulated: bool,
+}
+
+/// `numawise.done`: what a small command did, in a sentence.
+pub fn done_to_json(done: &str, simulated: bool) -> String {
+    headed("numawise.done", DoneDoc { done, simulated })
+}
+
+#[derive(Serialize)]
 struct UsageDoc<'a> {
     schema: &'static str,
     version: u32,

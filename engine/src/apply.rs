@@ -9,8 +9,9 @@ use crate::loop_parts::{CrashPoint, Engine, Situation};
 use crate::ports::GuestSummary;
 use crate::predicates::broken;
 use crate::reconcile::Outcome;
+use numawise_audit::judge_plan;
 use numawise_documents::topology_digest;
-use numawise_model::{Claim, Event, GuestUuid, Ledger, Owner, Plan};
+use numawise_model::{Claim, CpuPools, Event, GuestUuid, HostId, Ledger, Owner, Plan, Severity};
 
 #[derive(Clone, Debug)]
 pub struct ApplyOptions {
@@ -18,20 +19,18 @@ pub struct ApplyOptions {
     pub restart: bool,
     /// Guests that are off lose claims that stand in the way.
     pub ignore_stopped: bool,
+    /// As the operator has divided the CPUs today.
+    pub pools: CpuPools,
 }
 
 impl Engine<'_> {
     pub fn apply(&self, plan: &Plan, options: &ApplyOptions) -> Result<Outcome, EngineError> {
         let guest = plan.guest.as_ref().ok_or(EngineError::PlanWithoutGuest)?;
-        let here = self.hypervisor.host_id()?;
-        if here != plan.host.id {
-            let (planned, here) = (plan.host.id.to_string(), here.to_string());
-            return Err(EngineError::Stale(Staleness::OtherHost { planned, here }));
-        }
+        let here = self.planned_host(plan)?;
         let lock = self.lock(&here)?;
         self.recover_under(&here)?;
         let situation = self.situation(options.ignore_stopped)?;
-        let summary = self.fresh(plan, &situation)?;
+        let summary = self.fresh(plan, &situation, &options.pools)?;
         let intent = Intent {
             id: options.intent.clone(),
             guest: guest.uuid.clone(),
@@ -48,14 +47,36 @@ impl Engine<'_> {
         outcome
     }
 
-    /// The guest, if everything the plan was made from still holds.
-    fn fresh(&self, plan: &Plan, situation: &Situation) -> Result<GuestSummary, EngineError> {
+    /// Whether an apply would be refused as things are now; changes nothing.
+    pub fn check(&self, plan: &Plan, options: &ApplyOptions) -> Result<GuestSummary, EngineError> {
+        self.planned_host(plan)?;
+        self.fresh(plan, &self.situation(options.ignore_stopped)?, &options.pools)
+    }
+
+    fn planned_host(&self, plan: &Plan) -> Result<HostId, EngineError> {
+        let here = self.hypervisor.host_id()?;
+        if here == plan.host.id {
+            return Ok(here);
+        }
+        let (planned, here) = (plan.host.id.to_string(), here.to_string());
+        Err(EngineError::Stale(Staleness::OtherHost { planned, here }))
+    }
+
+    /// The guest, if everything the plan was made from still holds, and the plan still is one: a
+    /// plan is a file, and files are edited.
+    fn fresh(
+        &self,
+        plan: &Plan,
+        situation: &Situation,
+        pools: &CpuPools,
+    ) -> Result<GuestSummary, EngineError> {
         let stale = |why| Err(EngineError::Stale(why));
         let Some(guest) = &plan.guest else { return Err(EngineError::PlanWithoutGuest) };
         if topology_digest(&situation.host.topology) != plan.host.topology_digest {
             return stale(Staleness::Topology);
         }
-        let Some(known) = situation.guest(&guest.uuid) else {
+        let known = situation.guest(&guest.uuid).filter(|g| g.summary.name == guest.name);
+        let Some(known) = known else {
             return stale(Staleness::GuestGone { guest: guest.name.clone() });
         };
         let xml = self.hypervisor.inactive_xml(&guest.uuid)?;
@@ -63,10 +84,18 @@ impl Engine<'_> {
             return stale(Staleness::GuestChanged { guest: guest.name.clone() });
         }
         let held = self.held_pages(&guest.uuid)?;
-        let (host, state) = (&situation.host, &situation.state);
-        let broken = broken(plan, &guest.uuid, host, &situation.view.ledger, state, &held);
+        let (host, ledger) = (&situation.host, &situation.view.ledger);
+        let frozen = situation.frozen(&guest.uuid);
+        let broken = broken(plan, &guest.uuid, host, ledger, frozen.as_ref(), &held);
         if !broken.is_empty() {
             return stale(Staleness::Predicates(broken));
+        }
+        let others = ledger.without_guest(&guest.uuid);
+        let config = Some(&known.inactive);
+        let mut judged = judge_plan(host, &others, pools, config, frozen.as_ref(), plan);
+        judged.retain(|finding| finding.severity == Severity::Error);
+        if !judged.is_empty() {
+            return Err(EngineError::PlanEdited(judged));
         }
         Ok(known.summary.clone())
     }
@@ -98,8 +127,9 @@ impl Engine<'_> {
             state.intents.push(intent.clone());
             Ok(())
         })?;
-        for guest in released {
-            self.emit(Event::ClaimsReleased { guest });
+        for uuid in released {
+            let name = situation.record(&uuid).map(|record| record.name.clone());
+            self.emit(Event::ClaimsReleased { guest: name.unwrap_or(uuid.0) });
         }
         let (guest, id) = (intent.guest_name.clone(), intent.id.to_string());
         self.emit(Event::Claimed { guest, intent: id });

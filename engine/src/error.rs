@@ -25,6 +25,11 @@ pub enum EngineError {
     /// The judge found what the planner should not have given: a defect, and nothing was written.
     #[error("the plan breaks numawise's own rules")]
     Judged(Vec<Finding>),
+    /// A plan document that says what no plan of numawise says.
+    #[error(
+        "the plan breaks the rules that every plan keeps: it was edited, or made for other pools"
+    )]
+    PlanEdited(Vec<Finding>),
     /// The old state is back.
     #[error("{because}; the old state was put back")]
     RolledBack { because: String, cancelled: bool },

@@ -29,27 +29,53 @@ pub struct LedgerView {
     pub undefined: Vec<GuestUuid>,
 }
 
-pub fn known_guests(
+/// All guests of a hypervisor. One that cannot be read does not stand in the others' way.
+#[derive(Default)]
+pub struct Guests {
+    pub known: Vec<KnownGuest>,
+    pub unreadable: Vec<(GuestSummary, String)>,
+}
+
+pub fn read_guests(
     hypervisor: &dyn Hypervisor,
     editor: &dyn DomainEditor,
-) -> Result<Vec<KnownGuest>, PortError> {
-    let mut known = Vec::new();
+) -> Result<Guests, PortError> {
+    let mut guests = Guests::default();
     for summary in hypervisor.guests()? {
-        let inactive = editor.read(&hypervisor.inactive_xml(&summary.uuid)?)?;
-        let live = match hypervisor.live_xml(&summary.uuid)? {
-            Some(xml) => Some(editor.read(&xml)?),
-            None => None,
-        };
-        known.push(KnownGuest { summary, inactive, live });
+        match read_guest(hypervisor, editor, &summary) {
+            Ok(guest) => guests.known.push(guest),
+            Err(PortError::Unreadable(why)) => guests.unreadable.push((summary, why)),
+            Err(error) => return Err(error),
+        }
     }
-    Ok(known)
+    Ok(guests)
+}
+
+fn read_guest(
+    hypervisor: &dyn Hypervisor,
+    editor: &dyn DomainEditor,
+    summary: &GuestSummary,
+) -> Result<KnownGuest, PortError> {
+    let inactive = editor.read(&hypervisor.inactive_xml(&summary.uuid)?)?;
+    let live = match hypervisor.live_xml(&summary.uuid)? {
+        Some(xml) => Some(editor.read(&xml)?),
+        None => None,
+    };
+    Ok(KnownGuest { summary: summary.clone(), inactive, live })
 }
 
 /// With `ignore_stopped`, guests that are off hold nothing.
-pub fn view(state: &HostState, guests: &[KnownGuest], ignore_stopped: bool) -> LedgerView {
+pub fn view(state: &HostState, guests: &Guests, ignore_stopped: bool) -> LedgerView {
     let mut view = LedgerView::default();
+    for (guest, why) in &guests.unreadable {
+        view.findings.push(unreadable(guest, why));
+    }
+    let is_unreadable = |uuid: &GuestUuid| guests.unreadable.iter().any(|(g, _)| &g.uuid == uuid);
     for claim in &state.ledger.claims {
-        match claim_guest(claim).map(|uuid| find(guests, uuid)) {
+        match claim_guest(claim).map(|uuid| find(&guests.known, uuid)) {
+            Some(None) if claim_guest(claim).is_some_and(is_unreadable) => {
+                view.ledger.claims.push(claim.clone());
+            }
             Some(None) => {
                 let uuid = claim_guest(claim).cloned();
                 view.undefined.extend(uuid.filter(|u| !view.undefined.contains(u)));
@@ -58,7 +84,7 @@ pub fn view(state: &HostState, guests: &[KnownGuest], ignore_stopped: bool) -> L
             _ => view.ledger.claims.push(claim.clone()),
         }
     }
-    for guest in guests {
+    for guest in &guests.known {
         observe(&mut view, guest, ignore_stopped);
     }
     view
@@ -113,6 +139,14 @@ fn observe(view: &mut LedgerView, guest: &KnownGuest, ignore_stopped: bool) {
                 source: Source::Observed,
             });
         }
+    }
+}
+
+fn unreadable(guest: &GuestSummary, why: &str) -> Finding {
+    Finding {
+        severity: Severity::Error,
+        subject: Subject::Guest { uuid: Some(guest.uuid.clone()), name: guest.name.clone() },
+        kind: FindingKind::GuestUnreadable { why: why.to_owned() },
     }
 }
 

@@ -2,13 +2,13 @@
 
 use crate::error::EngineError;
 use crate::intent::{GuestRecord, HostState};
-use crate::ledger_view::{KnownGuest, LedgerView, known_guests, view};
+use crate::ledger_view::{Guests, KnownGuest, LedgerView, read_guests, view};
 use crate::ports::{
     Cancel, Clock, CommitOutcome, DomainEditor, GuestSummary, HostLock, Hypervisor, PortError,
     Store,
 };
-use numawise_documents::text_digest;
-use numawise_model::{Event, GuestConfig, GuestUuid, Host, HostId, PageCounts};
+use numawise_documents::{parse_frozen, text_digest};
+use numawise_model::{Event, FrozenTopology, GuestConfig, GuestUuid, Host, HostId, PageCounts};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -63,17 +63,37 @@ pub struct Situation {
     pub host_id: HostId,
     pub host: Host,
     pub state: HostState,
-    pub guests: Vec<KnownGuest>,
+    pub guests: Guests,
     pub view: LedgerView,
+}
+
+/// An unreadable definition is told with the guest's name.
+fn about(guest: &GuestSummary, error: PortError) -> PortError {
+    match error {
+        PortError::Unreadable(why) => {
+            PortError::Unreadable(format!("the definition of guest '{}': {why}", guest.name))
+        }
+        other => other,
+    }
 }
 
 impl Situation {
     pub fn guest(&self, uuid: &GuestUuid) -> Option<&KnownGuest> {
-        self.guests.iter().find(|g| &g.summary.uuid == uuid)
+        self.guests.known.iter().find(|g| &g.summary.uuid == uuid)
     }
 
     pub fn record(&self, uuid: &GuestUuid) -> Option<&GuestRecord> {
         self.state.guests.get(uuid)
+    }
+
+    /// What the guest is frozen to: the store's word; for a guest that this store never had, the
+    /// note in its metadata (it came from another host, where it was frozen).
+    pub fn frozen(&self, uuid: &GuestUuid) -> Option<FrozenTopology> {
+        if let Some(record) = self.record(uuid) {
+            return record.frozen.clone();
+        }
+        let note = self.guest(uuid)?.inactive.frozen_note.as_deref()?;
+        parse_frozen(note).ok()
     }
 }
 
@@ -91,7 +111,7 @@ impl Engine<'_> {
         let host_id = self.hypervisor.host_id()?;
         let host = self.hypervisor.host()?;
         let state = self.store.load(&host_id)?;
-        let guests = known_guests(self.hypervisor, self.editor)?;
+        let guests = read_guests(self.hypervisor, self.editor)?;
         let view = view(&state, &guests, ignore_stopped);
         Ok(Situation { host_id, host, state, guests, view })
     }
@@ -111,7 +131,7 @@ impl Engine<'_> {
         guest: &GuestSummary,
     ) -> Result<(String, GuestConfig), EngineError> {
         let xml = self.hypervisor.inactive_xml(&guest.uuid)?;
-        let config = self.editor.read(&xml)?;
+        let config = self.editor.read(&xml).map_err(|error| about(guest, error))?;
         Ok((xml, config))
     }
 

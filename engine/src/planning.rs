@@ -6,10 +6,10 @@ use crate::loop_parts::{Engine, Situation};
 use crate::ports::{GuestSummary, find_guest};
 use crate::reconcile::planned_xml;
 use numawise_audit::judge_plan;
-use numawise_documents::{frozen_digest, parse_frozen, topology_digest};
+use numawise_documents::{frozen_digest, topology_digest};
 use numawise_model::{
-    ClaimId, CpuPools, FrozenTopology, GuestConfig, GuestRef, Host, HostId, HostRef, Ledger, Plan,
-    PlanId, Request, Severity,
+    ClaimId, CpuPools, GuestConfig, GuestRef, Host, HostId, HostRef, Ledger, Plan, PlanId, Request,
+    Severity,
 };
 use numawise_planner::{Inputs, Stamp};
 
@@ -42,7 +42,7 @@ impl Engine<'_> {
         let situation = self.situation(ignore_stopped)?;
         let (before_xml, config) = self.read_guest(&guest)?;
         let request = request(&config, &situation)?;
-        let frozen = frozen_of(&situation, &guest, &config);
+        let frozen = situation.frozen(&guest.uuid);
         let held = self.held_pages(&guest.uuid)?;
         let inputs = Inputs {
             host: &situation.host,
@@ -60,7 +60,7 @@ impl Engine<'_> {
                     uuid: guest.uuid.clone(),
                     digest: self.guest_digest(&before_xml)?,
                 }),
-                frozen_digest: stored_frozen(&situation, &guest).map(frozen_digest),
+                frozen_digest: frozen.as_ref().map(frozen_digest),
             },
         };
         let mut plan = judged(&inputs, &request)?;
@@ -132,21 +132,4 @@ fn judged(inputs: &Inputs<'_>, request: &Request) -> Result<Plan, EngineError> {
         }
     }
     Ok(plan)
-}
-
-fn stored_frozen<'s>(situation: &'s Situation, guest: &GuestSummary) -> Option<&'s FrozenTopology> {
-    situation.record(&guest.uuid).and_then(|record| record.frozen.as_ref())
-}
-
-/// The store's word; for a guest that this store never had, the note in its metadata (it came from
-/// another host, where it was frozen).
-fn frozen_of(
-    situation: &Situation,
-    guest: &GuestSummary,
-    config: &GuestConfig,
-) -> Option<FrozenTopology> {
-    if let Some(record) = situation.record(&guest.uuid) {
-        return record.frozen.clone();
-    }
-    config.frozen_note.as_deref().and_then(|note| parse_frozen(note).ok())
 }

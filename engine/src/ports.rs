@@ -29,7 +29,7 @@ impl Cancel {
 /// Why a port could not do what it was asked. The text names the file, domain or address.
 #[derive(Debug, Error)]
 pub enum PortError {
-    /// No such guest, host or plan. Exit code 1.
+    /// No such guest, host or plan. Exit code 2.
     #[error("{0}")]
     NotFound(String),
     /// Permission, or nobody answers. Exit code 6.

@@ -1,9 +1,8 @@
 //! Whether a plan may still be carried out. Levels alone never make a plan stale: what it needs is
 //! tested, not what was there when it was made.
 
-use crate::intent::HostState;
 use numawise_documents::frozen_digest;
-use numawise_model::{GuestUuid, Host, Ledger, Owner, PageCounts, Plan, Predicate};
+use numawise_model::{FrozenTopology, GuestUuid, Host, Ledger, Owner, PageCounts, Plan, Predicate};
 use numawise_planner::pages_left;
 
 /// Those predicates of the plan that do not hold. `held` is what the guest itself gives back.
@@ -12,7 +11,7 @@ pub fn broken(
     guest: &GuestUuid,
     host: &Host,
     ledger: &Ledger,
-    state: &HostState,
+    frozen: Option<&FrozenTopology>,
     held: &PageCounts,
 ) -> Vec<Predicate> {
     let others = ledger.without_guest(guest);
@@ -25,10 +24,7 @@ pub fn broken(
                 .available()
                 .is_none_or(|left| left >= *pages)
         }
-        Predicate::FrozenTopology { digest } => {
-            let frozen = state.guests.get(guest).and_then(|record| record.frozen.as_ref());
-            frozen.map(frozen_digest) == *digest
-        }
+        Predicate::FrozenTopology { digest } => frozen.map(frozen_digest) == *digest,
     };
     plan.requires.iter().filter(|p| !holds(p)).cloned().collect()
 }

@@ -2,11 +2,13 @@
 
 use crate::error::EngineError;
 use crate::intent::{AppliedPlan, GuestRecord};
-use crate::loop_parts::Engine;
+use crate::loop_parts::{Engine, Situation};
 use crate::ports::{GuestSummary, find_guest};
 use crate::recover::backup_in;
 use numawise_audit::{Seen, judge_guest, judge_ledger};
+use numawise_documents::topology_digest;
 use numawise_model::{Finding, FrozenTopology, GuestConfig, GuestFacts, Host, Ledger, Plan};
+use numawise_model::{FindingKind, Severity, Subject};
 
 /// A guest with all that is known of it, for pictures and verdicts.
 pub struct GuestState {
@@ -26,7 +28,16 @@ impl Engine<'_> {
     /// findings.
     pub fn look(&self, wanted: &str) -> Result<GuestState, EngineError> {
         let summary = find_guest(self.hypervisor, wanted)?;
-        let situation = self.situation(false)?;
+        self.look_at(&summary, self.situation(false)?)
+    }
+
+    /// The same for a guest and a host that have been read already.
+    pub fn look_at(
+        &self,
+        summary: &GuestSummary,
+        situation: Situation,
+    ) -> Result<GuestState, EngineError> {
+        let summary = summary.clone();
         let (_, stored) = self.read_guest(&summary)?;
         let live = self.live_config(&summary)?;
         let facts = self.hypervisor.observe(&summary.uuid)?;
@@ -44,7 +55,9 @@ impl Engine<'_> {
         let findings = plan.as_ref().map_or_else(Vec::new, |plan| {
             let (live, facts, before) = (live.as_ref(), facts.as_ref(), before.as_ref());
             let seen = Seen { stored: &stored, live, facts, before };
-            judge_guest(plan, seen, &ledger, &situation.host)
+            let mut findings = judge_guest(plan, seen, &ledger, &situation.host);
+            findings.extend(changed_host(plan, &situation.host, &summary));
+            findings
         });
         let host = situation.host;
         Ok(GuestState { summary, host, ledger, stored, live, facts, plan, frozen, findings })
@@ -95,4 +108,15 @@ impl Engine<'_> {
             None => Ok(None),
         }
     }
+}
+
+/// A plan speaks of one topology; on another its numbers mean something else.
+fn changed_host(plan: &Plan, host: &Host, guest: &GuestSummary) -> Option<Finding> {
+    let bound = !plan.binding.cpus.is_empty();
+    let changed = topology_digest(&host.topology) != plan.host.topology_digest;
+    (bound && changed).then(|| Finding {
+        severity: Severity::Error,
+        subject: Subject::Guest { uuid: Some(guest.uuid.clone()), name: guest.name.clone() },
+        kind: FindingKind::HostTopologyChanged,
+    })
 }

@@ -1,6 +1,7 @@
 //! What every command takes: global flags, and `/etc/numawise/config.toml` below them.
 
 use crate::failure::{USAGE, coded};
+use crate::input_file;
 use anyhow::Result;
 use clap::Args;
 use numawise_model::{CpuPools, CpuSet, Topology, parse_rule};
@@ -97,8 +98,7 @@ impl Config {
 }
 
 fn read(path: &Path) -> Result<(PathBuf, ConfigFile)> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| coded(USAGE, format!("{}: {error}", path.display())))?;
+    let text = input_file::read(path)?;
     let file = toml::from_str(&text).map_err(|error| {
         let text = format!(
             "{}: {error}\nKnown keys: connect, state, [cpus] reserved, dedicated, shared.",

@@ -81,7 +81,9 @@ pub fn code(error: &Error) -> u8 {
 fn engine_code(error: &EngineError) -> u8 {
     match error {
         EngineError::Port(port) => port_code(port),
-        EngineError::Refused(_) | EngineError::UndoConflicts(_) => REFUSED,
+        EngineError::Refused(_) | EngineError::UndoConflicts(_) | EngineError::PlanEdited(_) => {
+            REFUSED
+        }
         EngineError::Stale(_) => STALE,
         EngineError::RolledBack { cancelled: true, .. } => INTERRUPTED,
         EngineError::NothingApplied { .. }
@@ -94,9 +96,9 @@ fn engine_code(error: &EngineError) -> u8 {
 
 fn port_code(error: &PortError) -> u8 {
     match error {
-        PortError::NotFound(_) | PortError::Failed(_) => FAILURE,
+        PortError::Failed(_) => FAILURE,
         PortError::NoAccess(_) => NO_ACCESS,
-        PortError::Unreadable(_) => USAGE,
+        PortError::Unreadable(_) | PortError::NotFound(_) => USAGE,
         PortError::Cancelled => INTERRUPTED,
     }
 }
@@ -107,6 +109,10 @@ fn engine_text(error: &EngineError) -> String {
     let more = match error {
         EngineError::Refused(refusals) => text::refusals(refusals, &look),
         EngineError::Judged(findings) => text::findings(findings, &look),
+        EngineError::PlanEdited(broken) => {
+            let told = text::findings(broken, &look);
+            format!("{told}Nothing was changed. Make the plan again: numawise plan")
+        }
         EngineError::UndoConflicts(conflicts) => {
             let elements: Vec<UndoElement> = conflicts.iter().map(undo_element).collect();
             text::undo_conflicts(&elements, &look)

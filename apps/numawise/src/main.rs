@@ -6,6 +6,7 @@ mod config;
 mod confirm;
 mod failure;
 mod host_source;
+mod input_file;
 mod output;
 mod private_file;
 mod request_args;

@@ -1,7 +1,7 @@
 //! One command's hold on the world: hypervisor, store, editor, and the engine over them.
 
 use crate::config::{Config, GlobalArgs};
-use crate::failure::{NO_ACCESS, coded};
+use crate::failure::{NO_ACCESS, USAGE, coded};
 use crate::output;
 use anyhow::{Context, Result};
 use numawise_embedded::EmbeddedHypervisor;
@@ -134,7 +134,7 @@ pub fn fresh_ids() -> FreshIds {
 
 fn connect(config: &Config) -> Result<EmbeddedHypervisor> {
     let folder = embedded_folder(config)?;
-    let Some(file) = host_file(&folder) else {
+    let Some(file) = host_file(&folder)? else {
         let text = format!(
             "there is no embedded hypervisor in {}\nMake one: numawise embedded init --host \
              bundled:two-socket-64 (or --host FILE, a capture of your own machine)",
@@ -145,14 +145,27 @@ fn connect(config: &Config) -> Result<EmbeddedHypervisor> {
     let id = std::fs::read_to_string(folder.join("host-id"))
         .with_context(|| format!("{}/host-id", folder.display()))?;
     let host = crate::host_source::read(Some(&file.to_string_lossy()), false)?.host;
-    Ok(EmbeddedHypervisor::open(&folder, host, HostId(id.trim().to_owned()))?)
+    let id = id.trim();
+    if id.is_empty() {
+        let text = format!("{}/host-id is empty; it should hold the host's id", folder.display());
+        return Err(coded(USAGE, text));
+    }
+    Ok(EmbeddedHypervisor::open(&folder, host, HostId(id.to_owned()))?)
 }
 
 /// What the simulated host is read from: a capture, or the XML that it was made from.
 pub const HOST_FILES: [&str; 2] = ["host.tar.xz", "host.xml"];
 
-pub fn host_file(folder: &Path) -> Option<PathBuf> {
-    HOST_FILES.iter().map(|name| folder.join(name)).find(|path| path.exists())
+/// `None` where there is none; a folder that may not be looked into is an error.
+pub fn host_file(folder: &Path) -> Result<Option<PathBuf>> {
+    for path in HOST_FILES.iter().map(|name| folder.join(name)) {
+        match path.try_exists() {
+            Ok(true) => return Ok(Some(path)),
+            Ok(false) => {}
+            Err(error) => return Err(coded(NO_ACCESS, format!("{}: {error}", path.display()))),
+        }
+    }
+    Ok(None)
 }
 
 /// The folder behind `embedded:` or `embedded:DIR`.

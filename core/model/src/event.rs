@@ -1,7 +1,6 @@
 //! What happens while a plan is carried out. The engine emits these; only the command line prints.
 
 use crate::finding::Finding;
-use crate::guest::GuestUuid;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -57,7 +56,7 @@ pub enum Event {
         outcome: Recovery,
     },
     ClaimsReleased {
-        guest: GuestUuid,
+        guest: String,
     },
 }
 

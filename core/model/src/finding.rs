@@ -246,6 +246,12 @@ pub enum FindingKind {
         cpus: CpuSet,
         with: Owner,
     },
+    /// Its definition cannot be read; what it holds is not known.
+    GuestUnreadable {
+        why: String,
+    },
+    /// The host is no longer the one that the plan was made for.
+    HostTopologyChanged,
     /// Claimed, and not online any more.
     ClaimedCpusGone {
         cpus: CpuSet,

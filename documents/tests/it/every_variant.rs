@@ -223,6 +223,8 @@ fn of_guests() -> Vec<FindingKind> {
         },
         K::GuestSeesOtherNodes { expected: 2, seen: 1 },
         K::GuestUndefined,
+        K::GuestUnreadable { why: "two vcpu elements".to_owned() },
+        K::HostTopologyChanged,
         K::ClaimedCpusGone { cpus: some.clone() },
         K::ExclusiveCpusShared { cpus: some, with: Owner::Reserved },
         K::VnodeWithoutMemory { vnode: Vnode(1) },

@@ -38,7 +38,7 @@ pub fn event(event: &E) -> String {
                 Recovery::Reverted => "taken back: the old state is in force",
             }
         ),
-        E::ClaimsReleased { guest } => format!("guest {guest}: its CPUs and memory are given back"),
+        E::ClaimsReleased { guest } => format!("{guest}: its CPUs and memory are given back"),
     }
 }
 

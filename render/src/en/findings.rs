@@ -92,6 +92,8 @@ pub fn finding(kind: &K) -> Said {
         }
         K::GuestSeesOtherNodes { expected, seen } => guest::sees_other_nodes(*expected, *seen),
         K::GuestUndefined => guest::undefined(),
+        K::GuestUnreadable { why } => guest::guest_unreadable(why),
+        K::HostTopologyChanged => guest::host_topology_changed(),
         K::ClaimedCpusGone { cpus } => guest::claimed_cpus_gone(cpus),
         K::ExclusiveCpusShared { cpus, with } => guest::exclusive_cpus_shared(cpus, with),
         K::VnodeWithoutMemory { vnode } => guest::vnode_without_memory(*vnode),

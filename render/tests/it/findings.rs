@@ -131,6 +131,8 @@ fn guest_findings() -> Vec<(F, Vec<&'static str>)> {
         ),
         (F::GuestSeesOtherNodes { expected: 2, seen: 1 }, vec!["2 NUMA nodes", "sees 1"]),
         (F::GuestUndefined, vec!["no longer defined"]),
+        (F::GuestUnreadable { why: "line 3".to_owned() }, vec!["line 3"]),
+        (F::HostTopologyChanged, vec!["host"]),
         (F::ClaimedCpusGone { cpus: cpus("9") }, vec!["pCPU 9", "online"]),
         (F::ExclusiveCpusShared { cpus: cpus("7"), with: web() }, vec!["pCPU 7", "web01"]),
         (F::VnodeWithoutMemory { vnode: Vnode(1) }, vec!["vNUMA node 1"]),

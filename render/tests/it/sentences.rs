@@ -141,7 +141,7 @@ fn events_read_well() {
         Event::RolledBack { guest: guest() },
         Event::Recovered { guest: guest(), intent: intent(), outcome: Recovery::Finished },
         Event::Recovered { guest: guest(), intent: intent(), outcome: Recovery::Reverted },
-        Event::ClaimsReleased { guest: GuestUuid("1-2-3".to_owned()) },
+        Event::ClaimsReleased { guest: "web01".to_owned() },
     ];
     let look = Look::default();
     let said: String = events.iter().map(|event| text::event(event, &look)).collect();
@@ -162,7 +162,7 @@ fn events_read_well() {
         db01: back in the old state
         db01: intent i-1 had been interrupted and is now finished: the new state is in force
         db01: intent i-1 had been interrupted and is now taken back: the old state is in force
-        guest 1-2-3: its CPUs and memory are given back
+        web01: its CPUs and memory are given back
     "#]]
     .assert_eq(&said);
     let simulated = Look { simulated: true, ..look };

@@ -2,12 +2,12 @@
 
 use crate::config::GlobalArgs;
 use crate::failure::{DRIFT, USAGE, coded};
-use crate::output;
 use crate::session::{CarryOutArgs, Session, fresh_id};
+use crate::{input_file, output};
 use anyhow::Result;
 use clap::Args;
 use numawise_documents::parse_plan;
-use numawise_documents::report::{ReportedGuest, outcome_to_json};
+use numawise_documents::report::{ReportedGuest, change_to_json, outcome_to_json};
 use numawise_engine::apply::ApplyOptions;
 use numawise_engine::intent::IntentId;
 use numawise_engine::ports::{DomainEditor, Hypervisor, Store};
@@ -35,26 +35,30 @@ pub fn run(global: &GlobalArgs, args: &ApplyArgs) -> Result<ExitCode> {
     let session = Session::open(global)?;
     let plan = find_plan(&session, &args.plan)?;
     if args.dry_run {
-        return show_change(&session, &plan);
+        session.engine(None).check(&plan, &options(&session, &args.carry_out)?)?;
+        return show_change(global, &session, &plan);
     }
     let outcome = carry_out(&session, &plan, &args.carry_out)?;
     report(global, &session, &outcome)
 }
 
 pub fn carry_out(session: &Session, plan: &Plan, args: &CarryOutArgs) -> Result<Outcome> {
-    let options = ApplyOptions {
+    Ok(session.engine(Some(args)).apply(plan, &options(session, args)?)?)
+}
+
+fn options(session: &Session, args: &CarryOutArgs) -> Result<ApplyOptions> {
+    Ok(ApplyOptions {
         intent: IntentId(fresh_id()),
         restart: args.restart,
         ignore_stopped: args.ignore_stopped,
-    };
-    Ok(session.engine(Some(args)).apply(plan, &options)?)
+        pools: session.config.pools(&session.hypervisor.host()?.topology),
+    })
 }
 
 fn find_plan(session: &Session, wanted: &str) -> Result<Plan> {
     let path = Path::new(wanted);
     if path.exists() {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| coded(USAGE, format!("{wanted}: {error}")))?;
+        let text = input_file::read(path)?;
         return parse_plan(&text).map_err(|error| coded(USAGE, format!("{wanted}: {error}")));
     }
     session.store.plan(&PlanId(wanted.to_owned()))?.ok_or_else(|| {
@@ -66,13 +70,29 @@ fn find_plan(session: &Session, wanted: &str) -> Result<Plan> {
     })
 }
 
-fn show_change(session: &Session, plan: &Plan) -> Result<ExitCode> {
+fn show_change(global: &GlobalArgs, session: &Session, plan: &Plan) -> Result<ExitCode> {
     let guest = plan.guest.as_ref();
     let guest = guest.ok_or(numawise_engine::error::EngineError::PlanWithoutGuest)?;
     let before = session.hypervisor.inactive_xml(&guest.uuid)?;
     let after = planned_xml(session.editor(), plan, &before)?;
-    output::print(&diff(session, &guest.name, &before, &after))?;
+    print_change(global, session, &guest.name, &before, &after)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The change, as a document with `--json`.
+pub fn print_change(
+    global: &GlobalArgs,
+    session: &Session,
+    guest: &str,
+    before: &str,
+    after: &str,
+) -> Result<()> {
+    if !global.json {
+        return output::print(&diff(session, guest, before, after));
+    }
+    let (before, after) =
+        (session.editor().mask_secrets(before), session.editor().mask_secrets(after));
+    output::print(&change_to_json(guest, &before, &after))
 }
 
 /// The change as people read it, secrets masked.

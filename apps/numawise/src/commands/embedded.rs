@@ -3,9 +3,10 @@
 use crate::config::{Config, GlobalArgs};
 use crate::failure::{USAGE, coded};
 use crate::session::{HOST_FILES, Session, embedded_folder, host_file};
-use crate::{host_source, output, private_file};
+use crate::{host_source, input_file, output, private_file};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use numawise_documents::report::done_to_json;
 use numawise_embedded::EmbeddedHypervisor;
 use numawise_engine::ports::{Cancel, Hypervisor, find_guest};
 use numawise_model::{GuestUuid, Pcpu, Pnode, Vcpu, parse_rule};
@@ -37,6 +38,7 @@ pub enum EmbeddedCommand {
     },
     /// Print the definition that the next boot takes.
     Dumpxml {
+        /// Name or UUID.
         guest: String,
         /// Print what the running guest was started from instead.
         #[arg(long)]
@@ -44,17 +46,23 @@ pub enum EmbeddedCommand {
     },
     /// Move a vCPU thread to other pCPUs behind everybody's back.
     Repin {
+        /// Name or UUID.
         guest: String,
-        #[arg(long)]
+        /// The vCPU whose thread moves.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=8191))]
         vcpu: u32,
+        /// Where it may run from now on, like 5 or 0-3.
         #[arg(long, value_name = "LIST")]
         cpus: String,
     },
     /// Move memory of a guest to another node behind everybody's back.
     MigratePages {
+        /// Name or UUID.
         guest: String,
+        /// pNUMA node that the memory is on.
         #[arg(long, value_name = "NODE")]
         from: u32,
+        /// pNUMA node that it goes to.
         #[arg(long, value_name = "NODE")]
         to: u32,
         /// How many pages; all of them if left out.
@@ -65,7 +73,9 @@ pub enum EmbeddedCommand {
 
 #[derive(Args)]
 pub struct InitArgs {
-    #[arg(long, value_name = "H", help = host_source::HELP)]
+    /// Host to simulate: a capture or a sysfs tree, hwloc XML, libvirt capabilities XML, or
+    /// bundled:two-socket-64.
+    #[arg(long, value_name = "H")]
     host: String,
     /// The id its ledger goes by [default: made from the capture].
     #[arg(long)]
@@ -83,8 +93,7 @@ pub fn run(global: &GlobalArgs, command: &EmbeddedCommand) -> Result<ExitCode> {
         change => {
             let session = Session::open(global)?;
             let done = make(&session.hypervisor, change)?;
-            output::print(&format!("simulated host: {done}"))?;
-            Ok(ExitCode::SUCCESS)
+            said(global, &done)
         }
     }
 }
@@ -95,8 +104,7 @@ fn make(hypervisor: &EmbeddedHypervisor, command: &EmbeddedCommand) -> Result<St
     Ok(match command {
         EmbeddedCommand::Init(_) | EmbeddedCommand::Dumpxml { .. } => String::new(),
         EmbeddedCommand::Define { file } => {
-            let xml = std::fs::read_to_string(file)
-                .map_err(|error| coded(USAGE, format!("{}: {error}", file.display())))?;
+            let xml = input_file::read(file)?;
             hypervisor.define(&xml)?;
             format!("{} is defined", file.display())
         }
@@ -140,7 +148,7 @@ fn dump(hypervisor: &dyn Hypervisor, guest: &GuestUuid, live: bool) -> Result<Ex
 pub fn init(global: &GlobalArgs, args: &InitArgs) -> Result<ExitCode> {
     let config = Config::load(global)?;
     let folder = embedded_folder(&config)?;
-    if host_file(&folder).is_some() {
+    if host_file(&folder)?.is_some() {
         let text = format!(
             "{} has a simulated host already; remove the folder, or take another one with \
              --connect embedded:DIR",
@@ -150,7 +158,7 @@ pub fn init(global: &GlobalArgs, args: &InitArgs) -> Result<ExitCode> {
     }
     let named = host_source::read(Some(&args.host), false)?;
     let source = host_source::open(Some(&args.host))?;
-    let id = args.id.clone().unwrap_or(named.id.0);
+    let id = checked_id(args.id.clone().unwrap_or(named.id.0))?;
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -166,6 +174,24 @@ pub fn init(global: &GlobalArgs, args: &InitArgs) -> Result<ExitCode> {
             numawise_sysfs::capture(&source, &folder.join(HOST_FILES[0]))?;
         }
     }
-    output::print(&format!("simulated host: {id} is in {}", folder.display()))?;
+    said(global, &format!("{id} is in {}", folder.display()))
+}
+
+fn said(global: &GlobalArgs, done: &str) -> Result<ExitCode> {
+    if global.json {
+        output::print(&done_to_json(done, true))?;
+    } else {
+        output::print(&format!("simulated host: {done}"))?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// An id names a ledger and a lock file.
+fn checked_id(id: String) -> Result<String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !id.is_empty() && id.len() <= 64 && id.chars().all(fits) {
+        return Ok(id);
+    }
+    let text = format!("--id '{id}': 1 to 64 letters, digits, '-', '_' or '.' are wanted");
+    Err(coded(USAGE, text))
 }

@@ -6,7 +6,7 @@ use crate::failure::{USAGE, coded};
 use crate::host_source::{self, NamedHost};
 use crate::request_args::RequestArgs;
 use crate::session::{Session, fresh_ids};
-use crate::{output, private_file, size};
+use crate::{input_file, output, private_file, size};
 use anyhow::{Context, Result};
 use clap::Args;
 use numawise_documents::plan_to_json;
@@ -97,8 +97,7 @@ fn plan_guest(global: &GlobalArgs, args: &PlanArgs, guest: &str) -> Result<ExitC
 }
 
 fn plan_xml(global: &GlobalArgs, args: &PlanArgs, path: &Path) -> Result<ExitCode> {
-    let before = std::fs::read_to_string(path)
-        .map_err(|error| coded(USAGE, format!("{}: {error}", path.display())))?;
+    let before = input_file::read(path)?;
     let config = DomainXmlEditor.read(&before).with_context(|| path.display().to_string())?;
     let request = args.request.for_guest(&config, args.request.policy()?);
     let host = read_host(global, args)?;

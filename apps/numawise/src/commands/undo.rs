@@ -2,8 +2,8 @@
 
 use crate::commands::apply;
 use crate::config::GlobalArgs;
+use crate::confirm;
 use crate::session::{CarryOutArgs, Session, fresh_id};
-use crate::{confirm, output};
 use anyhow::Result;
 use clap::Args;
 use numawise_engine::intent::IntentId;
@@ -29,7 +29,8 @@ pub fn run(global: &GlobalArgs, args: &UndoArgs) -> Result<ExitCode> {
     let preview = engine.preview_undo(&args.guest)?;
     if !global.json || args.dry_run {
         let name = &preview.guest.name;
-        output::print(&apply::diff(&session, name, &preview.today_xml, &preview.after_xml))?;
+        let (today, after) = (&preview.today_xml, &preview.after_xml);
+        apply::print_change(global, &session, name, today, after)?;
     }
     let question = format!("Undo this on {}?", preview.guest.name);
     if args.dry_run || !confirm::go_on(global.yes, &question)? {

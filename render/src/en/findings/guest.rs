@@ -71,6 +71,17 @@ pub fn exclusive_cpus_shared(cpus: &CpuSet, with: &Owner) -> Said {
         .way("bind the other one elsewhere, or both with --shared")
 }
 
+pub fn guest_unreadable(why: &str) -> Said {
+    say(format!("its definition cannot be read, so what it holds is not known: {why}"))
+        .way("mend its definition (virsh edit); the other guests are looked at without it")
+}
+
+pub fn host_topology_changed() -> Said {
+    say("the host's nodes, caches or cores are other ones than when the plan was made").way(
+        "bind the guest anew; if nothing was changed on purpose, look at the firmware settings",
+    )
+}
+
 pub fn claimed_cpus_gone(cpus: &CpuSet) -> Said {
     say(format!("{} {} held by the guest, and no longer online", pcpus(cpus), are(cpus)))
         .way("bring them online again, or bind the guest anew")
