@@ -85,12 +85,13 @@ pub(crate) fn rank(node: Node) -> Option<Rank> {
         return parent_name(node).filter(|name| *name == "metadata").map(|_| (0, 0));
     }
     let name = node.tag_name().name();
-    let number = ["vcpu", "iothread", "cellid", "id"]
-        .iter()
-        .find_map(|key| crate::sheet::attr_value(node, key))
-        .and_then(whole_number)
-        .and_then(|n| u32::try_from(n).ok());
-    rank_in(parent_name(node)?, name, number.unwrap_or(0))
+    let keys = ["vcpu", "iothread", "cellid", "id"];
+    let number = match keys.iter().find_map(|key| crate::sheet::attr_value(node, key)) {
+        Some(text) => u32::try_from(whole_number(text)?).ok()?,
+        // Elements without a number have no order among those of their name.
+        None => 0,
+    };
+    rank_in(parent_name(node)?, name, number)
 }
 
 /// The place of an element that is to be put into `parent`.

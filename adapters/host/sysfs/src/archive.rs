@@ -234,8 +234,7 @@ mod tests {
         ];
         for (limits, named) in cases {
             let error = unpack_within(limits, "bomb", &bytes).expect_err(named);
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            let shown = format!("{error}: {}", cause.unwrap_or_default());
+            let shown = format!("{error}: {:?}", std::error::Error::source(&error));
             assert!(shown.contains("bomb") && shown.contains(named), "{shown}");
         }
         let fits = Limits { stream_bytes: 80_000, entries: 50, content_bytes: 50_000 };

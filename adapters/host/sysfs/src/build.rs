@@ -21,6 +21,7 @@ pub fn host(raw: &RawHost, derived: Derived) -> Host {
             id: *id,
             cpus: cpus.clone(),
             memory_total_bytes: meminfo_of(raw, *id).and_then(|meminfo| meminfo.total_bytes),
+            // Absent means that nothing told this node's distances; an empty map says the same.
             distances: derived.distances.get(id).cloned().unwrap_or_default(),
         })
         .collect();

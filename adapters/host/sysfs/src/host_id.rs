@@ -40,8 +40,8 @@ pub fn imported_host_id(path: &Path, topology_digest: &str, given: Option<&str>)
     if let Some(name) = given {
         return HostId(name.to_owned());
     }
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut stem = name.as_str();
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let mut stem = name.as_deref().unwrap_or("host");
     for suffix in [".gz", ".xz", ".zst", ".tar", ".tgz", ".txz", ".xml"] {
         stem = stem.strip_suffix(suffix).unwrap_or(stem);
     }

@@ -85,8 +85,12 @@ impl<'d, 'i> Reading<'d, 'i> {
         Ok(Some(set))
     }
 
+    /// hwloc writes the set at every such object, an empty one at a node of memory alone.
     fn cpus(&self, object: &Element<'_, '_>, online: &CpuSet) -> Result<CpuSet, ReadError> {
-        Ok(self.mask(object, "cpuset")?.unwrap_or_default().intersection(online))
+        match self.mask::<Pcpu>(object, "cpuset")? {
+            Some(cpus) => Ok(cpus.intersection(online)),
+            None => Err(self.document.lacks("a cpuset at each node, package, cache and core")),
+        }
     }
 
     fn online(&self) -> Result<CpuSet, ReadError> {
@@ -135,6 +139,7 @@ impl<'d, 'i> Reading<'d, 'i> {
         };
         for node in &mut nodes {
             let row = matrix.as_ref().and_then(|matrix| matrix.get(&node.id));
+            // Absent means that the file tells no distances; an empty map says the same.
             node.distances = row.cloned().unwrap_or_default();
         }
         Ok(nodes)
@@ -182,7 +187,9 @@ impl<'d, 'i> Reading<'d, 'i> {
         };
         let mut values = Vec::new();
         for latency in element.children().filter(|child| child.has_tag_name("latency")) {
-            let text = latency.attribute("value").unwrap_or_default();
+            let Some(text) = latency.attribute("value") else {
+                return Err(self.document.lacks("a value at each <latency>"));
+            };
             let distance = self.document.parse::<f64>(text, "a latency value")? * base;
             if !(0.0..=65_535.0).contains(&distance) {
                 return Err(self.document.value(text, "a latency value"));
@@ -276,7 +283,9 @@ impl<'d, 'i> Reading<'d, 'i> {
         let mut devices = Vec::new();
         for object in self.of_type(&["PCIDev"]) {
             let Some(address) = object.attribute("pci_busid") else { continue };
-            let text = object.attribute("pci_type").unwrap_or_default();
+            let Some(text) = object.attribute("pci_type") else {
+                return Err(self.document.lacks("a pci_type at each PCIDev"));
+            };
             let ids = pci_ids(text).ok_or_else(|| self.document.value(text, "a pci_type"))?;
             let class = u32::from(ids[0]) << 8;
             let children = object.descendants().skip(1);

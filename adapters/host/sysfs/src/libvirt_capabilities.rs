@@ -126,13 +126,18 @@ fn read_cell(
         cpus.insert(Pcpu(document.id(&cpu, "id")?));
     }
     let memory_total_bytes = match child(cell, "memory") {
-        Some(memory) => Some(bytes(document, memory, memory.text().unwrap_or_default())?),
+        Some(memory) => match memory.text() {
+            Some(text) => Some(bytes(document, memory, text)?),
+            None => return Err(document.lacks("a size in each <memory>")),
+        },
         None => None,
     };
     let mut distances = BTreeMap::new();
     let siblings = child(cell, "distances").into_iter().flat_map(|element| element.children());
     for sibling in siblings.filter(|element| element.has_tag_name("sibling")) {
-        let text = sibling.attribute("value").unwrap_or_default();
+        let Some(text) = sibling.attribute("value") else {
+            return Err(document.lacks("a value at each <sibling>"));
+        };
         let value = document.parse(text, "a distance")?;
         distances.insert(Pnode(document.id(&sibling, "id")?), value);
     }
@@ -160,7 +165,9 @@ fn read_page_sizes(
 ) -> Result<Vec<PageSize>, ReadError> {
     let mut sizes = BTreeSet::new();
     for pages in cells.descendants().filter(|element| element.has_tag_name("pages")) {
-        let size = pages.attribute("size").unwrap_or_default();
+        let Some(size) = pages.attribute("size") else {
+            return Err(document.lacks("a size at each <pages>"));
+        };
         sizes.insert(PageSize(bytes(document, pages, size)?));
     }
     if sizes.iter().all(|size| size.is_huge()) {
@@ -181,8 +188,10 @@ fn read_l3(
         if bank.attribute("level") != Some("3") {
             continue;
         }
-        let cpus = list(document, "cpus", bank.attribute("cpus").unwrap_or_default())?;
-        let cpus = cpus.intersection(online);
+        let Some(text) = bank.attribute("cpus") else {
+            return Err(document.lacks("the cpus at each <bank>"));
+        };
+        let cpus = list(document, "cpus", text)?.intersection(online);
         if cpus.is_empty() || domains.iter().any(|domain| domain.cpus == cpus) {
             continue;
         }

@@ -54,7 +54,9 @@ fn ticks(text: &str) -> Option<CpuTicks> {
         text.split_ascii_whitespace().take(8).map(|word| word.parse().ok()).collect();
     let columns = columns.filter(|columns| columns.len() >= 4)?;
     let total = columns.iter().try_fold(0_u64, |sum, ticks| sum.checked_add(*ticks))?;
-    let idle = columns[3] + columns.get(4).copied().unwrap_or(0);
+    // Absent means that this kernel counts waiting for disks as idle, in the column before.
+    let waiting = columns.get(4).copied().unwrap_or(0);
+    let idle = columns[3].checked_add(waiting)?;
     Some(CpuTicks { busy: total.checked_sub(idle)?, total })
 }
 

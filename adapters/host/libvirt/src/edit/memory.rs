@@ -10,7 +10,7 @@ use crate::sheet::{attr, attr_value, children, whole_number};
 use numawise_model::guest::GuestHugepages;
 use numawise_model::{MemoryMode, NodeSet, PageSize, Pnode, VirtualTopology};
 use roxmltree::Node;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What `<numatune>` is to hold: the element for the whole guest, and one per vNUMA node.
 struct Wanted {
@@ -178,8 +178,9 @@ pub(super) fn forget_cells_in_hugepages(patch: &mut Patch) -> Result<(), DomainX
     match (tied.as_slice(), free.as_slice()) {
         ([], _) => {}
         ([first, others @ ..], []) => {
-            let pages = read::hugepages(sheet)?.unwrap_or_default();
-            if pages.iter().any(|page| page.size != pages[0].size) {
+            let sizes: BTreeSet<PageSize> =
+                read::hugepages(sheet)?.into_iter().flatten().map(|page| page.size).collect();
+            if sizes.len() > 1 {
                 return Err(sheet.in_the_way(
                     hugepages,
                     "has pages of several sizes, each for some vNUMA nodes, and without vNUMA the \

@@ -35,7 +35,7 @@ pub(super) fn current_bytes(sheet: &Sheet, memory: u64) -> Result<u64, DomainXml
 pub(super) fn maximum(sheet: &Sheet) -> Result<Option<MaxMemory>, DomainXmlError> {
     let Some(node) = sheet.find(&["maxMemory"])? else { return Ok(None) };
     let bytes = size::of_element(sheet, node)?;
-    // Without slots only virtio-mem can be plugged, which needs none: libvirt takes that as 0.
+    // Absent means 0 to libvirt: without slots only virtio-mem can be plugged, which needs none.
     let slots = number(sheet, node, "slots")?.unwrap_or(0);
     Ok(Some(MaxMemory { bytes, slots }))
 }

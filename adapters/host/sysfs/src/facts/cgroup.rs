@@ -149,7 +149,8 @@ fn nearest<I: Id>(
     path: &str,
     file: &str,
 ) -> Result<Option<(String, IdSet<I>)>, ReadError> {
-    // A path that climbs above its namespace's root (`/../..`) is seen from the mount point.
+    // Absent means that the path climbs above its namespace's root (`/../..`); such a process is
+    // seen from the mount point.
     let mut directory = join("", path.trim_start_matches('/')).unwrap_or_default();
     loop {
         let parts = [mount.point.as_str(), directory.as_str(), file];

@@ -82,6 +82,7 @@ pub fn read(reader: &mut Reader<'_>) -> Result<CpuFacts, ReadError> {
         present: reader.list(&format!("{CPU}/present"))?,
         isolated: optional_list(reader, &format!("{CPU}/isolated"))?,
         nohz_full: optional_list(reader, &format!("{CPU}/nohz_full"))?,
+        // Absent means that no CPU has a directory; below, `online` must then name them.
         directories: reader.numbered(CPU, "cpu")?.unwrap_or_default(),
         ..CpuFacts::default()
     };
@@ -202,7 +203,8 @@ fn read_l3(
     {
         return read_cache(reader, &format!("{cache}/index{index}"), cpu);
     }
-    let indices: CpuSet = reader.numbered(&cache, "index")?.unwrap_or_default();
+    // Hypervisors hide the caches of their guests.
+    let Some(indices) = reader.numbered::<Pcpu>(&cache, "index")? else { return Ok(None) };
     for index in indices.iter().filter(|index| Some(*index) != *known_index) {
         if is_l3(reader, &format!("{cache}/index{index}"))? {
             *known_index = Some(index);

@@ -45,12 +45,9 @@ impl RawNode {
     }
 
     pub fn cpus(&self) -> CpuSet {
-        [&self.map, &self.list, &self.links]
-            .into_iter()
-            .flatten()
-            .next()
-            .cloned()
-            .unwrap_or_default()
+        let told = self.map.as_ref().or(self.list.as_ref()).or(self.links.as_ref());
+        // Absent means that nothing ties a CPU to this node: it is memory alone.
+        told.cloned().unwrap_or_default()
     }
 }
 
@@ -71,6 +68,7 @@ pub struct Meminfo {
 pub fn read(reader: &mut Reader<'_>) -> Result<NodeFacts, ReadError> {
     let mut facts = NodeFacts {
         listed_online: reader.list(&format!("{NODE}/online"))?,
+        // Absent means a kernel without NUMA: it tells of no node.
         directories: reader.numbered(NODE, "node")?.unwrap_or_default(),
         ..NodeFacts::default()
     };
@@ -140,7 +138,9 @@ fn read_pools(
 /// Sizes of the pools in a directory, from names such as `hugepages-2048kB`.
 fn page_sizes(reader: &mut Reader<'_>, directory: &str) -> Result<Vec<PageSize>, ReadError> {
     let mut sizes = Vec::new();
-    for name in reader.names(directory)?.unwrap_or_default() {
+    // A kernel without hugepages has no such directory.
+    let Some(names) = reader.names(directory)? else { return Ok(sizes) };
+    for name in names {
         let Some(kib) = name.strip_prefix("hugepages-").and_then(|rest| rest.strip_suffix("kB"))
         else {
             continue;

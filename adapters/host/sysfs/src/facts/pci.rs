@@ -5,7 +5,9 @@
 
 use crate::error::{ReadError, shorten};
 use crate::root::{Reader, parent};
-use numawise_model::{CpuSet, DeviceKind, Finding, FindingKind, ListError, Severity, parse_mask};
+use numawise_model::{
+    CpuSet, DeviceKind, Finding, FindingKind, ListError, Pcpu, Severity, parse_mask,
+};
 use std::collections::BTreeMap;
 
 const DEVICES: &str = "sys/bus/pci/devices";
@@ -35,7 +37,9 @@ pub fn read(
 ) -> Result<Vec<RawDevice>, ReadError> {
     let mut reading = Reading { reader, findings, bridges: BTreeMap::new() };
     let mut devices = Vec::new();
-    for address in reading.reader.names(DEVICES)?.unwrap_or_default() {
+    // A machine without PCI has no such directory.
+    let Some(addresses) = reading.reader.names(DEVICES)? else { return Ok(devices) };
+    for address in addresses {
         if let Some(device) = reading.device(address)? {
             devices.push(device);
         }
@@ -136,15 +140,15 @@ impl Reading<'_, '_> {
         if let Some(names) = self.reader.names(&format!("{path}/{folder}"))? {
             return Ok(names);
         }
-        // A virtio NIC's interface hangs below its virtio device.
-        let virtio: CpuSet = match kind {
-            DeviceKind::Nic => self.reader.numbered(path, "virtio")?.unwrap_or_default(),
-            _ => return Ok(Vec::new()),
-        };
         let mut names = Vec::new();
-        for number in virtio.iter() {
-            let folder = format!("{path}/virtio{number}/net");
-            names.extend(self.reader.names(&folder)?.unwrap_or_default());
+        // A virtio NIC's interface hangs below its virtio device.
+        if kind == DeviceKind::Nic
+            && let Some(virtio) = self.reader.numbered::<Pcpu>(path, "virtio")?
+        {
+            for number in virtio.iter() {
+                let folder = format!("{path}/virtio{number}/net");
+                names.extend(self.reader.names(&folder)?.into_iter().flatten());
+            }
         }
         Ok(names)
     }

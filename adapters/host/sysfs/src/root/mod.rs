@@ -38,6 +38,7 @@ impl<'r> Reader<'r> {
     }
 
     pub fn into_record(self) -> Record {
+        // Absent means that nothing was to be remembered.
         self.record.unwrap_or_default()
     }
 
