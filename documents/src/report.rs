@@ -80,6 +80,8 @@ pub struct GuestLineDoc {
     pub vnuma_vcpus: Vec<u32>,
     /// How many findings are drift; null when no plan is in force.
     pub drift: Option<u32>,
+    /// The running guest was started from an older definition.
+    pub pending_restart: bool,
 }
 
 #[derive(Serialize)]

@@ -80,7 +80,7 @@ impl Engine<'_> {
             return stale(Staleness::GuestGone { guest: guest.name.clone() });
         };
         let xml = self.hypervisor.inactive_xml(&guest.uuid)?;
-        if self.guest_digest(&xml)? != guest.digest {
+        if !self.is_as_planned(plan, &xml)? {
             return stale(Staleness::GuestChanged { guest: guest.name.clone() });
         }
         let held = self.held_pages(&guest.uuid)?;

@@ -153,7 +153,7 @@ fn unreadable(guest: &GuestSummary, why: &str) -> Finding {
 fn unpinned(guest: &KnownGuest) -> Finding {
     let name = guest.summary.name.clone();
     Finding {
-        severity: Severity::Warning,
+        severity: if guest.summary.running { Severity::Warning } else { Severity::Info },
         subject: Subject::Guest { uuid: Some(guest.summary.uuid.clone()), name: name.clone() },
         kind: FindingKind::UnpinnedGuest { name },
     }

@@ -82,10 +82,11 @@ pub fn plan_size(
     host_id: &HostId,
     host: &Host,
     pools: &CpuPools,
-    guest: Option<&GuestConfig>,
+    guest: Option<(&GuestConfig, GuestRef)>,
     ids: FreshIds,
     request: &Request,
 ) -> Result<Plan, EngineError> {
+    let (guest, guest_ref) = guest.unzip();
     let ledger = Ledger::default();
     let inputs = Inputs {
         host,
@@ -98,7 +99,7 @@ pub fn plan_size(
             plan: ids.plan,
             claims: ids.claims,
             host: host_ref(host_id, host),
-            guest: None,
+            guest: guest_ref,
             frozen_digest: None,
         },
     };

@@ -24,7 +24,12 @@ pub fn broken(
                 .available()
                 .is_none_or(|left| left >= *pages)
         }
-        Predicate::FrozenTopology { digest } => frozen.map(frozen_digest) == *digest,
+        Predicate::FrozenTopology { digest } => {
+            // A guest that was started from this very plan is frozen to what the plan gives.
+            let given = plan.vnuma.as_ref().zip(frozen);
+            frozen.map(frozen_digest) == *digest
+                || given.is_some_and(|(planned, frozen)| frozen.same_for_guest(planned))
+        }
     };
     plan.requires.iter().filter(|p| !holds(p)).cloned().collect()
 }

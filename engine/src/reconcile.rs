@@ -83,9 +83,16 @@ impl Engine<'_> {
         Ok(Backup { before_xml, after_xml, was_running })
     }
 
-    fn unchanged(&self, plan: &Plan, guest: &GuestSummary, xml: &str) -> Result<(), EngineError> {
+    /// The definition that the plan was made from, or the one that it makes: a plan in force may be
+    /// applied again, to restart the guest.
+    pub(crate) fn is_as_planned(&self, plan: &Plan, xml: &str) -> Result<bool, EngineError> {
         let digest = self.guest_digest(xml)?;
-        if plan.guest.as_ref().is_some_and(|planned| planned.digest == digest) {
+        let planned_from = plan.guest.as_ref().is_some_and(|planned| planned.digest == digest);
+        Ok(planned_from || planned_xml(self.editor, plan, xml)? == xml)
+    }
+
+    fn unchanged(&self, plan: &Plan, guest: &GuestSummary, xml: &str) -> Result<(), EngineError> {
+        if self.is_as_planned(plan, xml)? {
             return Ok(());
         }
         Err(EngineError::Stale(Staleness::GuestChanged { guest: guest.name.clone() }))
@@ -187,7 +194,9 @@ impl Engine<'_> {
         let old = state.guests.get(&guest.uuid).cloned();
         let mut record = old.unwrap_or_else(GuestRecord::default);
         record.name.clone_from(&guest.name);
+        let in_force = record.applied.as_ref().map(|applied| applied.plan.id.clone());
         record.applied = match &intent.kind {
+            IntentKind::Apply { plan } if in_force.as_ref() == Some(&plan.id) => record.applied,
             IntentKind::Apply { plan } => Some(AppliedPlan {
                 intent: intent.id.clone(),
                 plan: plan.clone(),

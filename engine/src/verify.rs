@@ -23,19 +23,26 @@ pub struct GuestState {
     pub findings: Vec<Finding>,
 }
 
+impl GuestState {
+    /// Whether the running guest was started from an older definition.
+    pub fn is_pending_restart(&self) -> bool {
+        self.findings.iter().any(|f| matches!(f.kind, FindingKind::PendingRestart { .. }))
+    }
+}
+
 impl Engine<'_> {
     /// Looks at one guest; without a plan in force there is nothing to hold it against, and no
     /// findings.
     pub fn look(&self, wanted: &str) -> Result<GuestState, EngineError> {
         let summary = find_guest(self.hypervisor, wanted)?;
-        self.look_at(&summary, self.situation(false)?)
+        self.look_at(&summary, &self.situation(false)?)
     }
 
     /// The same for a guest and a host that have been read already.
     pub fn look_at(
         &self,
         summary: &GuestSummary,
-        situation: Situation,
+        situation: &Situation,
     ) -> Result<GuestState, EngineError> {
         let summary = summary.clone();
         let (_, stored) = self.read_guest(&summary)?;
@@ -51,7 +58,7 @@ impl Engine<'_> {
             None => None,
         };
         let frozen = record.and_then(|record| record.frozen.clone());
-        let ledger = situation.view.ledger;
+        let ledger = situation.view.ledger.clone();
         let findings = plan.as_ref().map_or_else(Vec::new, |plan| {
             let (live, facts, before) = (live.as_ref(), facts.as_ref(), before.as_ref());
             let seen = Seen { stored: &stored, live, facts, before };
@@ -59,14 +66,16 @@ impl Engine<'_> {
             findings.extend(changed_host(plan, &situation.host, &summary));
             findings
         });
-        let host = situation.host;
+        let host = situation.host.clone();
         Ok(GuestState { summary, host, ledger, stored, live, facts, plan, frozen, findings })
     }
 
     /// Findings about the claims of the host as a whole: nothing is given twice, nothing is gone.
-    pub fn judge_claims(&self) -> Result<Vec<Finding>, EngineError> {
-        let situation = self.situation(false)?;
-        Ok(judge_ledger(&situation.view.ledger, &situation.host))
+    pub fn judge_claims(&self, situation: &Situation) -> Vec<Finding> {
+        let mut findings = judge_ledger(&situation.view.ledger, &situation.host);
+        let unreadable = |f: &&Finding| matches!(f.kind, FindingKind::GuestUnreadable { .. });
+        findings.extend(situation.view.findings.iter().filter(unreadable).cloned());
+        findings
     }
 
     /// Findings of a guest against its plan in force.

@@ -151,4 +151,6 @@ pub struct GuestRow {
     pub vnuma: Vec<u32>,
     /// Findings of a verify that are no mere remarks; `None` when nobody looked.
     pub drift: Option<u32>,
+    /// The running guest was started from an older definition.
+    pub pending_restart: bool,
 }

@@ -63,7 +63,7 @@ fn no_access(what: &str) -> PortError {
 fn disk_full(what: &str, path: &Path) -> PortError {
     let dir = path.parent().unwrap_or(path);
     PortError::Failed(format!(
-        "{what}: the disk is full; nothing was changed; make room in {} and try again",
+        "{what}: the disk is full, and this was not written; make room in {} and try again",
         dir.display()
     ))
 }

@@ -13,6 +13,7 @@ const DEFAULT_STATE: &str = "/var/lib/numawise";
 const DEFAULT_CONNECT: &str = "embedded:";
 
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
     /// Hypervisor to work on: `embedded:` (in the state folder) or `embedded:DIR`.
     #[arg(long, global = true, value_name = "URI")]

@@ -128,7 +128,10 @@ fn engine_text(error: &EngineError) -> String {
             )
         }
         EngineError::NothingApplied { guest } => {
-            format!("Bind it first: numawise bind {guest} --policy smart")
+            format!(
+                "numawise list shows which guests have one; numawise bind {guest} --policy smart \
+                 makes one"
+            )
         }
         EngineError::PlanWithoutGuest => {
             "Plan for a guest (numawise plan GUEST) or for its XML (numawise plan --xml FILE \

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use numawise_model::{
     BindRule, Finding, FindingKind, GuestConfig, Id, MemoryMode, PageSize, Pnode, Policy, Request,
-    Severity, VcpuSet, parse_rule,
+    Severity, Topology, VcpuSet, parse_rule,
 };
 
 #[derive(Args, Clone, Debug)]
@@ -36,7 +36,8 @@ pub struct RequestArgs {
     /// The most sockets the guest may have, for licences that count them.
     #[arg(long, value_name = "N")]
     max_sockets: Option<u32>,
-    /// Page size of the guest's memory, like 4K, 2M or 1G [default: as the guest has it, or 4K].
+    /// Page size of the guest's memory, like 4K, 2M or 1G [default: as the guest has it, or the
+    /// host's base page].
     #[arg(long, value_name = "SIZE", value_parser = size::page_size)]
     page_size: Option<PageSize>,
     /// How memory is tied to its node.
@@ -79,26 +80,26 @@ impl ModeName {
 
 impl RequestArgs {
     /// The request for a guest as its XML has it.
-    pub fn for_guest(&self, guest: &GuestConfig, policy: Policy) -> Request {
+    pub fn for_guest(&self, guest: &GuestConfig, topology: &Topology, policy: Policy) -> Request {
         let own_size = guest.hugepages.as_ref().map(|pages| {
             // The element without a page is the host's default huge size; on x86 that is 2M.
             pages.first().map_or(PageSize::HUGE_2M, |page| page.size)
         });
-        let page_size = self.page_size.or(own_size);
-        self.request(guest.vcpus_max, guest.memory_bytes, page_size, policy)
+        let default = own_size.unwrap_or_else(|| base_page(topology));
+        self.request(guest.vcpus_max, guest.memory_bytes, default, policy)
     }
 
     pub fn request(
         &self,
         vcpus: u32,
         memory_bytes: u64,
-        page_size: Option<PageSize>,
+        default_page: PageSize,
         policy: Policy,
     ) -> Request {
         Request {
             vcpus,
             memory_bytes,
-            page_size: page_size.or(self.page_size).unwrap_or(PageSize::BASE_4K),
+            page_size: self.page_size.unwrap_or(default_page),
             policy,
             shared: self.shared,
             overcommit: self.overcommit,
@@ -119,7 +120,7 @@ impl RequestArgs {
             (Some(PolicyName::Manual) | None, true, false) => self.nodes(),
             (None, false, true) => self.rules(),
             (Some(PolicyName::Manual), true, true) => usage(
-                "--policy manual needs to know where: add --on-node 1:0-31 (repeat), or --bind",
+                "--policy manual needs to know where: add --on-node NODE:VCPUS, like 1:0-31 (repeat)",
             ),
             (None, true, true) => usage(
                 "name how to bind: --policy smart, --policy manual --on-node NODE:VCPUS, or --bind \
@@ -148,6 +149,12 @@ impl RequestArgs {
         });
         Ok(Policy::Rules(rules.collect::<Result<_>>()?))
     }
+}
+
+/// What the host's pages are without asking for more: 4 KiB on x86, up to 64 KiB elsewhere. A
+/// source that does not say is taken for x86.
+pub fn base_page(topology: &Topology) -> PageSize {
+    topology.page_sizes.first().copied().unwrap_or(PageSize::BASE_4K)
 }
 
 fn split<'t>(text: &'t str, flag: &str, wanted: &str) -> Result<(&'t str, &'t str)> {

@@ -11,6 +11,9 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |at| at);
     let (digits, unit) = text.split_at(split);
     let wanted = "a whole number with a unit is wanted, like 192GiB, 80G or 4096MiB";
+    if unit.starts_with('.') {
+        return Err(format!("'{text}' is no whole number: {wanted}"));
+    }
     let number: u64 = digits.parse().map_err(|_| format!("'{text}': {wanted}"))?;
     let factor = factor(unit.trim()).ok_or_else(|| {
         let unit = if unit.is_empty() { "no unit" } else { unit };

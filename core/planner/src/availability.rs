@@ -52,7 +52,7 @@ impl Availability {
         }
 
         let mut held_by_anybody = CpuSet::new();
-        for (owner, (cpus, _)) in situation.held_against() {
+        for ((owner, _), cpus) in situation.held_against() {
             held_by_anybody.extend(&cpus);
             let owner = owner.clone();
             leave_out(cpus.intersection(&left), Exclusion::Claimed { owner });

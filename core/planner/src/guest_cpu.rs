@@ -137,7 +137,10 @@ impl L3Picture {
             None => {
                 let host_domains = self.used.len() as u32;
                 let kind = FindingKind::GuestL3Differs { host_domains, guest_domains: dies };
-                notes.finding(Severity::Warning, kind);
+                // Groups smaller than the host's are cautious; larger ones mislead.
+                let finer = dies >= host_domains;
+                let severity = if finer { Severity::Info } else { Severity::Warning };
+                notes.finding(severity, kind);
             }
         }
     }

@@ -97,7 +97,9 @@ pub fn pages_left(
     let levels = host.levels.nodes.get(&node);
     let (free, total) = if size.is_huge() {
         let pool = levels.and_then(|levels| levels.hugepages.get(&size));
-        (pool.map(|pool| pool.free), pool.map(|pool| pool.total))
+        // A node that names its pools, and not this one, has none of these pages.
+        let without = levels.filter(|l| pool.is_none() && !l.hugepages.is_empty()).map(|_| 0);
+        (pool.map(|pool| pool.free).or(without), pool.map(|pool| pool.total).or(without))
     } else {
         // MemFree alone leaves out what the kernel would give back; it is a safe stand-in.
         let free = levels.and_then(|l| l.memory_available_bytes.or(l.memory_free_bytes));

@@ -58,17 +58,14 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// What other owners hold in a way that stands against this mode, by owner.
-    pub fn held_against(&self) -> BTreeMap<&Owner, (CpuSet, Mode)> {
-        let mut held: BTreeMap<&Owner, (CpuSet, Mode)> = BTreeMap::new();
+    /// What other owners hold in a way that stands against this mode, by owner and by how they hold
+    /// it.
+    pub fn held_against(&self) -> BTreeMap<(&Owner, Mode), CpuSet> {
+        let mut held: BTreeMap<(&Owner, Mode), CpuSet> = BTreeMap::new();
         for claim in &self.others.claims {
-            if self.mode == Mode::Shared && claim.mode == Mode::Shared {
-                continue;
+            if self.mode == Mode::Exclusive || claim.mode == Mode::Exclusive {
+                held.entry((&claim.owner, claim.mode)).or_default().extend(&claim.cpus);
             }
-            let (cpus, mode) = held.entry(&claim.owner).or_insert((CpuSet::new(), claim.mode));
-            cpus.extend(&claim.cpus);
-            // Exclusive sorts before shared: an owner that holds both ways is told as exclusive.
-            *mode = claim.mode.min(*mode);
         }
         held
     }

@@ -26,7 +26,7 @@ pub fn guests(rows: &[GuestRow], look: &Look) -> String {
             labels::row_binding(&row.pcpus, row.vcpus, row.mode),
             nodes,
             labels::row_vnuma(&row.vnuma),
-            labels::row_drift(row.drift),
+            labels::row_drift(row.drift, row.pending_restart),
         ]);
     }
     let mark = if look.simulated { format!("{}\n", labels::SIMULATED) } else { String::new() };

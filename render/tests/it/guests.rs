@@ -213,6 +213,7 @@ fn rows() -> Vec<GuestRow> {
         nodes: [Pnode(0), Pnode(1)].into_iter().collect(),
         vnuma: vec![32, 16],
         drift: Some(0),
+        pending_restart: false,
     };
     let web = GuestRow {
         name: "web01".to_owned(),
@@ -223,6 +224,7 @@ fn rows() -> Vec<GuestRow> {
         nodes: NodeSet::new(),
         vnuma: Vec::new(),
         drift: None,
+        pending_restart: false,
         ..row.clone()
     };
     vec![GuestRow { drift: Some(2), name: "db02".to_owned(), ..row.clone() }, row, web]

@@ -4,9 +4,7 @@ use crate::hosts::*;
 use expect_test::expect;
 use numawise_model::event::Recovery;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
-use numawise_model::{
-    Event, Finding, FindingKind as F, GuestUuid, PageSize, Pnode, Reason, Severity, Vnode,
-};
+use numawise_model::{Event, Finding, FindingKind as F, PageSize, Pnode, Reason, Severity, Vnode};
 use numawise_render::text::{self, UndoElement};
 use numawise_render::{Look, diff, quantity};
 

@@ -13,7 +13,7 @@ use crate::facts::{self, RawHost, cgroup, machine};
 use crate::root::{Entry, Reader, Tree};
 use crate::source::Source;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The top folder of every capture: a host's name would identify it.
 const TOP: &str = "host";
@@ -27,12 +27,17 @@ enum Compression {
 }
 
 impl Compression {
-    fn of(path: &Path) -> Self {
+    /// By the name; a name that promises something else is refused, or it would lie.
+    fn of(path: &Path) -> io::Result<Self> {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz" | "tgz") => Self::Gzip,
-            Some("xz" | "txz") => Self::Xz,
-            Some("zst") => Self::Zstd,
-            _ => Self::None,
+            Some("gz" | "tgz") => Ok(Self::Gzip),
+            Some("xz" | "txz") => Ok(Self::Xz),
+            Some("zst") => Ok(Self::Zstd),
+            Some("tar") => Ok(Self::None),
+            _ => {
+                let reason = "a capture is named .tar, .tar.gz, .tar.xz or .tar.zst";
+                Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+            }
         }
     }
 }
@@ -40,19 +45,37 @@ impl Compression {
 /// Captures into a file that only its owner may read. It is written beside its place and moved
 /// there whole, so that a file of the name is never half a capture.
 pub fn capture(source: &Source, path: &Path) -> Result<(), ReadError> {
-    let bytes = capture_bytes(source)?;
     let failed = |source| ReadError::Write { path: path.display().to_string(), source };
-    let directory = match path.parent() {
+    let compression = Compression::of(path).map_err(failed)?;
+    let place = replaceable(path).map_err(failed)?;
+    let bytes = capture_bytes(source)?;
+    let directory = match place.parent() {
         Some(directory) if directory != Path::new("") => directory,
         _ => Path::new("."),
     };
     // Temporary files have mode 0600 from the start.
     let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
-    let compressed = compress(&bytes, Compression::of(path)).map_err(failed)?;
+    let compressed = compress(&bytes, compression).map_err(failed)?;
     file.write_all(&compressed).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
+    file.persist(&place).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+/// Where the file really goes. Moving a file onto a name takes away what had the name: a link is
+/// followed, and a device or a pipe is refused, or `/dev/null` would be an archive afterwards.
+fn replaceable(path: &Path) -> io::Result<PathBuf> {
+    let place = match path.canonicalize() {
+        Ok(place) => place,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
+        Err(error) => return Err(error),
+    };
+    let kind = place.metadata()?.file_type();
+    if kind.is_file() || kind.is_dir() {
+        return Ok(place);
+    }
+    let reason = "it is a device, a pipe or a socket, and a capture takes the place of a file: name an ordinary file";
+    Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
 }
 
 /// The capture as a plain tar. The same host gives the same bytes.

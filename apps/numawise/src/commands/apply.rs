@@ -100,6 +100,9 @@ pub fn diff(session: &Session, guest: &str, before: &str, after: &str) -> String
     let editor = session.editor();
     let (before, after) = (editor.mask_secrets(before), editor.mask_secrets(after));
     let names = (format!("{guest}.xml (now)"), format!("{guest}.xml (planned)"));
+    if before == after {
+        return "no change to the domain XML".to_owned();
+    }
     let names = Names { before: &names.0, after: &names.1 };
     let look = output::look(session.hypervisor.is_simulated());
     numawise_render::diff::unified(&before, &after, names, &look)

@@ -2,14 +2,15 @@
 
 use crate::commands::apply;
 use crate::config::GlobalArgs;
-use crate::request_args::RequestArgs;
+use crate::request_args::{RequestArgs, base_page};
 use crate::session::{CarryOutArgs, Session, fresh_ids};
 use crate::{confirm, output};
 use anyhow::Result;
 use clap::Args;
+use numawise_engine::error::{EngineError, Staleness};
 use numawise_engine::planning::PlannedGuest;
 use numawise_engine::ports::{Hypervisor, Store};
-use numawise_model::{GuestConfig, MemoryMode, PageSize, Policy, Request};
+use numawise_model::{GuestConfig, MemoryMode, PageSize, Policy, Request, Topology};
 use numawise_render::{PlanView, text};
 use std::process::ExitCode;
 
@@ -39,19 +40,34 @@ pub struct UnbindArgs {
     carry_out: CarryOutArgs,
 }
 
+/// How often a bind that nobody has to answer for plans again when others were faster.
+const MOST_TRIES: u32 = 64;
+
 pub fn run(global: &GlobalArgs, args: &BindArgs) -> Result<ExitCode> {
     let policy = args.request.policy()?;
     let session = Session::open(global)?;
-    let planned = plan(&session, &args.guest, &args.carry_out, |config| {
-        args.request.for_guest(config, policy)
-    })?;
-    show_and_apply(global, &session, &planned, args.dry_run, &args.carry_out)
+    let mut tries = 1;
+    loop {
+        let planned = plan(&session, &args.guest, &args.carry_out, |config, topology| {
+            args.request.for_guest(config, topology, policy.clone())
+        })?;
+        match show_and_apply(global, &session, &planned, args.dry_run, &args.carry_out) {
+            Err(error) if global.yes && tries < MOST_TRIES && was_raced(&error) => tries += 1,
+            ended => return ended,
+        }
+    }
+}
+
+/// Whether somebody else got what the plan wanted, between planning and claiming.
+fn was_raced(error: &anyhow::Error) -> bool {
+    let engine = error.downcast_ref::<EngineError>();
+    matches!(engine, Some(EngineError::Stale(Staleness::Predicates(_))))
 }
 
 pub fn run_unbind(global: &GlobalArgs, args: &UnbindArgs) -> Result<ExitCode> {
     let session = Session::open(global)?;
-    let planned = plan(&session, &args.guest, &args.carry_out, |config| {
-        request_of(config, Policy::Unbound, false)
+    let planned = plan(&session, &args.guest, &args.carry_out, |config, topology| {
+        request_of(config, topology, Policy::Unbound, false)
     })?;
     show_and_apply(global, &session, &planned, args.dry_run, &args.carry_out)
 }
@@ -60,7 +76,7 @@ pub fn plan(
     session: &Session,
     guest: &str,
     carry_out: &CarryOutArgs,
-    request: impl FnOnce(&GuestConfig) -> Request,
+    request: impl FnOnce(&GuestConfig, &Topology) -> Request,
 ) -> Result<PlannedGuest> {
     let pools = session.config.pools(&session.hypervisor.host()?.topology);
     let planned = session.engine(None).plan_guest(
@@ -68,13 +84,18 @@ pub fn plan(
         &pools,
         fresh_ids(),
         carry_out.ignore_stopped,
-        |config, _| Ok(request(config)),
+        |config, situation| Ok(request(config, &situation.host.topology)),
     )?;
     Ok(planned)
 }
 
 /// A request with everything but the policy as the guest has it.
-pub fn request_of(config: &GuestConfig, policy: Policy, vnuma: bool) -> Request {
+pub fn request_of(
+    config: &GuestConfig,
+    topology: &Topology,
+    policy: Policy,
+    vnuma: bool,
+) -> Request {
     let page_size = config
         .hugepages
         .as_ref()
@@ -82,7 +103,7 @@ pub fn request_of(config: &GuestConfig, policy: Policy, vnuma: bool) -> Request 
     Request {
         vcpus: config.vcpus_max,
         memory_bytes: config.memory_bytes,
-        page_size: page_size.unwrap_or(PageSize::BASE_4K),
+        page_size: page_size.unwrap_or_else(|| base_page(topology)),
         policy,
         shared: false,
         overcommit: false,

@@ -22,14 +22,16 @@ pub fn run(global: &GlobalArgs, _args: &ListArgs) -> Result<ExitCode> {
     let simulated = session.hypervisor.is_simulated();
     let mut rows = Vec::new();
     let mut lines = Vec::new();
-    for guest in session.hypervisor.guests()? {
-        let row = row(&engine.look(&guest.uuid.0)?);
+    let situation = engine.situation(false)?;
+    for guest in &situation.guests.known {
+        let row = row(&engine.look_at(&guest.summary, &situation)?);
+        let guest = &guest.summary;
         let running = row.state == GuestState::Running;
         let guest = ReportedGuest::new(&guest.name, &guest.uuid, running, simulated);
         lines.push(line(&row, guest));
         rows.push(row);
     }
-    let findings = engine.judge_claims()?;
+    let findings = engine.judge_claims(&situation);
     if global.json {
         output::print(&guests_to_json(&lines, &findings))?;
     } else {
@@ -43,7 +45,8 @@ pub fn run(global: &GlobalArgs, _args: &ListArgs) -> Result<ExitCode> {
 }
 
 fn row(seen: &Seen) -> GuestRow {
-    let config = seen.live.as_ref().map_or(&seen.stored, |live| live);
+    // The definition: what the running guest has besides is told as a pending restart.
+    let config = &seen.stored;
     let mut pcpus = CpuSet::new();
     for cpus in config.vcpu_pins.values().chain(&config.default_cpuset) {
         pcpus.extend(cpus);
@@ -59,6 +62,7 @@ fn row(seen: &Seen) -> GuestRow {
         mode: seen.plan.as_ref().map(|plan| plan.binding.mode),
         vnuma: config.cells.iter().filter_map(|c| u32::try_from(c.vcpus.len()).ok()).collect(),
         drift: seen.plan.as_ref().and_then(|_| u32::try_from(drift).ok()),
+        pending_restart: seen.is_pending_restart(),
     }
 }
 
@@ -72,5 +76,6 @@ fn line(row: &GuestRow, guest: ReportedGuest) -> GuestLineDoc {
         host_nodes: row.nodes.to_doc(),
         vnuma_vcpus: row.vnuma.clone(),
         drift: row.drift,
+        pending_restart: row.pending_restart,
     }
 }

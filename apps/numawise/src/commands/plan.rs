@@ -4,17 +4,17 @@ use crate::commands::apply;
 use crate::config::{Config, GlobalArgs};
 use crate::failure::{USAGE, coded};
 use crate::host_source::{self, NamedHost};
-use crate::request_args::RequestArgs;
+use crate::request_args::{RequestArgs, base_page};
 use crate::session::{Session, fresh_ids};
 use crate::{input_file, output, private_file, size};
 use anyhow::{Context, Result};
 use clap::Args;
-use numawise_documents::plan_to_json;
+use numawise_documents::{plan_to_json, text_digest};
 use numawise_engine::planning::plan_size;
 use numawise_engine::ports::{DomainEditor, Hypervisor, Store};
 use numawise_engine::reconcile::planned_xml;
 use numawise_libvirt::DomainXmlEditor;
-use numawise_model::{GuestConfig, Host, Plan, Request};
+use numawise_model::{GuestConfig, GuestRef, GuestUuid, Host, Plan, Request};
 use numawise_render::{PlanView, text};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "H", help = host_source::HELP)]
     host: Option<String>,
     /// vCPUs of a guest that does not exist yet.
-    #[arg(long, value_name = "N", requires = "memory")]
+    #[arg(long, value_name = "N", requires = "memory", value_parser = clap::value_parser!(u32).range(1..=8192))]
     vcpus: Option<u32>,
     /// Its memory, like 192GiB.
     #[arg(long, value_name = "SIZE", value_parser = size::bytes, requires = "vcpus")]
@@ -60,7 +60,8 @@ pub fn run(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
         (None, Some(xml), _) => plan_xml(global, args, xml),
         (None, None, Some((vcpus, memory))) => {
             let host = read_host(global, args)?;
-            let request = args.request.request(vcpus, memory, None, args.request.policy()?);
+            let page = base_page(&host.host.topology);
+            let request = args.request.request(vcpus, memory, page, args.request.policy()?);
             let plan = plan_on(global, &host, None, &request)?;
             finish(global, args, &plan, &host.host, false)
         }
@@ -80,7 +81,7 @@ fn plan_guest(global: &GlobalArgs, args: &PlanArgs, guest: &str) -> Result<ExitC
         &pools,
         fresh_ids(),
         args.ignore_stopped,
-        |config, _| Ok(args.request.for_guest(config, policy)),
+        |config, situation| Ok(args.request.for_guest(config, &situation.host.topology, policy)),
     )?;
     session.store.save_plan(&planned.plan)?;
     let host = session.hypervisor.host()?;
@@ -99,9 +100,16 @@ fn plan_guest(global: &GlobalArgs, args: &PlanArgs, guest: &str) -> Result<ExitC
 fn plan_xml(global: &GlobalArgs, args: &PlanArgs, path: &Path) -> Result<ExitCode> {
     let before = input_file::read(path)?;
     let config = DomainXmlEditor.read(&before).with_context(|| path.display().to_string())?;
-    let request = args.request.for_guest(&config, args.request.policy()?);
+    let policy = args.request.policy()?;
     let host = read_host(global, args)?;
-    let plan = plan_on(global, &host, Some(&config), &request)?;
+    let request = args.request.for_guest(&config, &host.host.topology, policy);
+    let reference = GuestRef {
+        name: config.name.clone(),
+        // A file that no libvirt has defined yet may have none.
+        uuid: config.uuid.clone().unwrap_or_else(|| GuestUuid("undefined".to_owned())),
+        digest: text_digest(&DomainXmlEditor.stable_part(&before)?),
+    };
+    let plan = plan_on(global, &host, Some((&config, reference)), &request)?;
     let after = planned_xml(&DomainXmlEditor, &plan, &before)?;
     if let Some(out) = &args.xml_out {
         private_file::write(out, &after)?;
@@ -136,7 +144,7 @@ fn read_host(global: &GlobalArgs, args: &PlanArgs) -> Result<NamedHost> {
 fn plan_on(
     global: &GlobalArgs,
     host: &NamedHost,
-    guest: Option<&GuestConfig>,
+    guest: Option<(&GuestConfig, GuestRef)>,
     request: &Request,
 ) -> Result<Plan> {
     let pools = Config::load(global)?.pools(&host.host.topology);

@@ -34,6 +34,10 @@ pub fn run(global: &GlobalArgs, args: &VerifyArgs) -> Result<ExitCode> {
         let (name, mark) = (&state.summary.name, if simulated { " (simulated host)" } else { "" });
         let verdict = match (drift, state.summary.running) {
             (true, _) => "does not agree with its plan",
+            (false, true) if state.is_pending_restart() => {
+                "has a definition that agrees with its plan; the running guest is older and waits \
+                 for a restart"
+            }
             (false, true) => "agrees with its plan: stored XML, live XML, threads and pages",
             (false, false) => "is off; its stored XML agrees with its plan",
         };

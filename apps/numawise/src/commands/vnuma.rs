@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use numawise_engine::intent::GuestRecord;
 use numawise_engine::ports::{Hypervisor, Store, find_guest};
-use numawise_model::{BindRule, GuestConfig, Mode, Policy, Request, VcpuSet};
+use numawise_model::{BindRule, GuestConfig, Mode, Policy, Request, Topology, VcpuSet};
 use std::process::ExitCode;
 
 #[derive(Subcommand)]
@@ -57,14 +57,16 @@ pub fn run(global: &GlobalArgs, command: &VnumaCommand) -> Result<ExitCode> {
     }
     let state = session.store.load(&session.hypervisor.host_id()?)?;
     let record = state.guests.get(&guest.uuid);
-    let planned =
-        plan(&session, &args.guest, &args.carry_out, |config| request(config, record, args, on))?;
+    let planned = plan(&session, &args.guest, &args.carry_out, |config, topology| {
+        request(config, topology, record, args, on)
+    })?;
     show_and_apply(global, &session, &planned, args.dry_run, &args.carry_out)
 }
 
 /// The pins as rules, and the choices of the plan in force: page size, memory mode and so on.
 fn request(
     config: &GuestConfig,
+    topology: &Topology,
     record: Option<&GuestRecord>,
     args: &SwitchArgs,
     on: bool,
@@ -73,7 +75,7 @@ fn request(
         .vcpu_pins
         .iter()
         .map(|(vcpu, cpus)| BindRule { vcpus: VcpuSet::single(*vcpu), pcpus: cpus.clone() });
-    let mut request = request_of(config, Policy::Rules(rules.collect()), on);
+    let mut request = request_of(config, topology, Policy::Rules(rules.collect()), on);
     let pinned = config.vcpu_pins.values().cloned().collect::<std::collections::BTreeSet<_>>();
     request.overcommit = pinned.len() < config.vcpu_pins.len();
     if let Some(applied) = record.and_then(|record| record.applied.as_ref()) {

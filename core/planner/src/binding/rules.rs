@@ -92,7 +92,7 @@ fn check_cpus(situation: &Situation, named: &CpuSet, notes: &mut Notes) {
 }
 
 fn check_holders(situation: &Situation, named: &CpuSet, notes: &mut Notes) {
-    for (owner, (cpus, held_mode)) in situation.held_against() {
+    for ((owner, held_mode), cpus) in situation.held_against() {
         let cpus = cpus.intersection(named);
         if !cpus.is_empty() {
             let held_by = owner.clone();

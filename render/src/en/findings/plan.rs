@@ -75,6 +75,7 @@ pub fn guest_l3_differs(host_domains: u32, guest_domains: u32) -> Said {
         count(u64::from(host_domains), "L3 domain"),
         guest_domains
     ))
+    .way("for fewer and larger guest sockets give the nodes vCPU counts with a larger common divisor (--on-node), or cap them with --max-sockets")
 }
 
 pub fn guest_smt_hidden(host_threads: u32) -> Said {
@@ -129,6 +130,6 @@ pub fn unpinned_guest(name: &str) -> Said {
 }
 
 pub fn plan_breaks_rule(rule: &str, detail: &str) -> Said {
-    say(format!("the plan breaks the rule '{rule}': {detail}. This is a defect of numawise"))
-        .way("do not apply it; report it with the plan (--json) and `numawise host capture FILE`")
+    say(format!("the plan breaks the rule '{rule}': {detail}"))
+        .way("make the plan again; if nobody edited it, this is a defect of numawise: report it with the plan (--json) and `numawise host capture FILE`")
 }

@@ -122,9 +122,10 @@ pub fn row_vnuma(vnodes: &[u32]) -> String {
     vnodes.iter().map(u32::to_string).collect::<Vec<_>>().join(" + ")
 }
 
-pub fn row_drift(findings: Option<u32>) -> String {
+pub fn row_drift(findings: Option<u32>, pending_restart: bool) -> String {
     match findings {
         None => "not checked".to_owned(),
+        Some(0) if pending_restart => "none; restart pending".to_owned(),
         Some(0) => "none".to_owned(),
         Some(n) => count(u64::from(n), "finding"),
     }

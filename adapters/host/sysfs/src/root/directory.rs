@@ -5,7 +5,7 @@
 //! files. Kernels before 5.6 have no such call; there a plain `openat` follows links as they are.
 
 use crate::error::ReadError;
-use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -107,16 +107,21 @@ impl DirectoryRoot {
     }
 
     pub fn link(&self, path: &str) -> Result<Option<String>, ReadError> {
-        let Some(handle) = self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW)? else {
-            return Ok(None);
+        let target = if self.confined {
+            // Only an open is resolved inside the directory; the link is read by its handle.
+            let Some(handle) = self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW)? else {
+                return Ok(None);
+            };
+            rustix::fs::readlinkat(&handle, "", Vec::new())
+        } else {
+            rustix::fs::readlinkat(&*self.handle, path, Vec::new())
         };
-        let stat = rustix::fs::fstat(&handle).map_err(|error| self.io(path, error))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
-            return Ok(None);
+        match target {
+            Ok(target) => Ok(target.into_string().ok()),
+            // `EINVAL` is what is no link; a handle of it gives `ENOENT`.
+            Err(Errno::INVAL | Errno::NOENT | Errno::NOTDIR | Errno::NODEV) => Ok(None),
+            Err(error) => Err(self.io(path, error)),
         }
-        let target = rustix::fs::readlinkat(&handle, "", Vec::new())
-            .map_err(|error| self.io(path, error))?;
-        Ok(target.into_string().ok())
     }
 
     /// `None` for what is not there. Everything else that goes wrong is an error.

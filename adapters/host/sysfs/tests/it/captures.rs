@@ -130,3 +130,22 @@ fn cgroup_files_stay_out_where_they_limit_nothing() {
         );
     }
 }
+
+#[test]
+fn a_capture_takes_the_place_of_files_and_of_nothing_else() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = Source::Live;
+    let target = directory.path().join("target.tar");
+    let link = directory.path().join("link.tar");
+    fs::write(&target, "old").expect("written");
+    std::os::unix::fs::symlink(&target, &link).expect("a link");
+    capture(&source, &link).expect("a capture");
+    assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
+    assert!(read_host(&open(&target).expect("an archive"), &FAST).is_ok());
+
+    let socket = directory.path().join("socket.tar");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let error = capture(&source, &socket).expect_err("a socket is no file").to_string();
+    assert!(error.contains("socket.tar cannot be written"), "{error}");
+    assert!(!fs::symlink_metadata(&socket).expect("still there").is_file());
+}
