@@ -4,6 +4,7 @@
 mod commands;
 mod config;
 mod confirm;
+mod deferred;
 mod failure;
 mod host_source;
 mod input_file;
@@ -14,6 +15,7 @@ mod session;
 mod size;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use deferred::Deferred;
 use std::process::ExitCode;
 
 /// Finds the right CPUs and memory for virtual machines on NUMA hosts, applies the choice through
@@ -31,37 +33,37 @@ struct Cli {
 enum Command {
     /// Look at a host: its picture, a capture of it, its use.
     #[command(subcommand)]
-    Host(commands::host::HostCommand),
+    Host(Deferred<commands::host::HostCommand>),
     /// Work out binding and vNUMA for a guest, a domain XML or a size; changes nothing.
-    Plan(commands::plan::PlanArgs),
+    Plan(Deferred<commands::plan::PlanArgs>),
     /// Carry out a plan.
-    Apply(commands::apply::ApplyArgs),
+    Apply(Deferred<commands::apply::ApplyArgs>),
     /// Take back what the last plan wrote.
-    Undo(commands::undo::UndoArgs),
+    Undo(Deferred<commands::undo::UndoArgs>),
     /// Hold a guest against its plan: stored XML, live XML, thread affinities, pages per node.
-    Verify(commands::verify::VerifyArgs),
+    Verify(Deferred<commands::verify::VerifyArgs>),
     /// Draw a guest's vNUMA and the host's pNUMA side by side.
-    Show(commands::show::ShowArgs),
+    Show(Deferred<commands::show::ShowArgs>),
     /// All guests: binding, nodes, drift.
-    List(commands::list::ListArgs),
+    List(Deferred<commands::list::ListArgs>),
     /// Plan, show the diff, ask, apply.
-    Bind(commands::bind::BindArgs),
+    Bind(Deferred<commands::bind::BindArgs>),
     /// Take the binding (and with it vNUMA) from a guest.
-    Unbind(commands::bind::UnbindArgs),
+    Unbind(Deferred<commands::bind::UnbindArgs>),
     /// Switch a bound guest's vNUMA on or off; the binding stays.
     #[command(subcommand)]
-    Vnuma(commands::vnuma::VnumaCommand),
+    Vnuma(Deferred<commands::vnuma::VnumaCommand>),
     /// Print what a CPU set text means.
-    Cpuset(commands::cpuset::CpusetArgs),
+    Cpuset(Deferred<commands::cpuset::CpusetArgs>),
     /// The embedded hypervisor: a simulated host for machines without libvirt.
     #[command(subcommand)]
-    Embedded(commands::embedded::EmbeddedCommand),
+    Embedded(Deferred<commands::embedded::EmbeddedCommand>),
     /// Show the main job on a simulated two-node host.
-    Demo(commands::demo::DemoArgs),
+    Demo(Deferred<commands::demo::DemoArgs>),
     /// Print a completion script for a shell.
-    Completions(commands::generate::CompletionsArgs),
+    Completions(Deferred<commands::generate::CompletionsArgs>),
     /// Write the man pages into a folder.
-    Man(commands::generate::ManArgs),
+    Man(Deferred<commands::generate::ManArgs>),
 }
 
 fn main() -> ExitCode {

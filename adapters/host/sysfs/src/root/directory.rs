@@ -11,8 +11,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Kernel files have a page at most, masks of 8,192 CPUs 2,304 bytes; `/proc/stat` grows.
-pub const BUFFER_BYTES: usize = 1 << 16;
+/// Kernel files have a page at most, masks of 8,192 CPUs 2,304 bytes; for `/proc/stat` it grows.
+pub const BUFFER_BYTES: usize = 1 << 14;
 /// Nothing that is read here comes near it.
 const MAX_FILE_BYTES: usize = 16 << 20;
 
