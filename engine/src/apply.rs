@@ -10,8 +10,11 @@ use crate::ports::GuestSummary;
 use crate::predicates::broken;
 use crate::reconcile::Outcome;
 use numawise_audit::judge_plan;
-use numawise_documents::topology_digest;
-use numawise_model::{Claim, CpuPools, Event, GuestUuid, HostId, Ledger, Owner, Plan, Severity};
+use numawise_documents::{frozen_digest, topology_digest};
+use numawise_model::{
+    Claim, CpuPools, Event, FrozenTopology, GuestUuid, HostId, Ledger, Owner, Plan, Predicate,
+    Severity,
+};
 
 #[derive(Clone, Debug)]
 pub struct ApplyOptions {
@@ -92,6 +95,8 @@ impl Engine<'_> {
         }
         let others = ledger.without_guest(&guest.uuid);
         let config = Some(&known.inactive);
+        // A guest that runs with what this very plan gave was not frozen when the plan was made.
+        let frozen = frozen.filter(|frozen| plan.requires.contains(&seen_frozen(frozen)));
         let mut judged = judge_plan(host, &others, pools, config, frozen.as_ref(), plan);
         judged.retain(|finding| finding.severity == Severity::Error);
         if !judged.is_empty() {
@@ -138,6 +143,10 @@ impl Engine<'_> {
     }
 }
 
+fn seen_frozen(frozen: &FrozenTopology) -> Predicate {
+    Predicate::FrozenTopology { digest: Some(frozen_digest(frozen)) }
+}
+
 /// Owners of stored claims that stand in the way and that the view did not count (they are off).
 fn release_ignored(others: &Ledger, situation: &Situation, claims: &[Claim]) -> Vec<GuestUuid> {
     let counted = |uuid: &GuestUuid| situation.view.ledger.of_guest(uuid).next().is_some();
@@ -161,10 +170,9 @@ fn refuse_taken(state: &HostState, claims: &[Claim]) -> Result<(), EngineError> 
         .iter()
         .any(|claim| !state.ledger.conflicts(&claim.owner, &claim.cpus, claim.mode).is_empty());
     if taken {
-        let needs = claims.iter().map(|claim| numawise_model::Predicate::CpusUnclaimed {
-            cpus: claim.cpus.clone(),
-            mode: claim.mode,
-        });
+        let needs = claims
+            .iter()
+            .map(|claim| Predicate::CpusUnclaimed { cpus: claim.cpus.clone(), mode: claim.mode });
         return Err(EngineError::Stale(Staleness::Predicates(needs.collect())));
     }
     Ok(())

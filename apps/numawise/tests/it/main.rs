@@ -3,6 +3,7 @@
 mod bench;
 mod concurrent;
 mod crash;
+mod faults;
 mod files;
 mod shows;
 mod stories;
