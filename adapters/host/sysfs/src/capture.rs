@@ -9,7 +9,7 @@ use crate::ReadOptions;
 use crate::build;
 use crate::derive::derive;
 use crate::error::ReadError;
-use crate::facts::{self, RawHost, cgroup, machine};
+use crate::facts::{self, RawHost, cgroup, machine, pci};
 use crate::root::{Entry, Reader, Tree};
 use crate::source::Source;
 use std::io::{self, Write};
@@ -133,6 +133,7 @@ fn essential(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         machine::MEMINFO => machine::essential_meminfo(&text()),
         cgroup::MOUNTS => cgroup::essential_mounts(&text()),
         cgroup::SELF_CGROUP => cgroup::essential_cgroup(&text()),
+        path if path.ends_with("/uevent") => pci::essential_uevent(&text()),
         _ => return Some(bytes.to_vec()),
     };
     (!kept.is_empty()).then(|| kept.into_bytes())

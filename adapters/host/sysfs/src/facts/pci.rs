@@ -47,6 +47,14 @@ pub fn read(
     Ok(devices)
 }
 
+/// What a device is.
+#[derive(Debug, PartialEq, Eq)]
+struct Identity {
+    class: u32,
+    vendor: Option<u16>,
+    device: Option<u16>,
+}
+
 struct Reading<'a, 'r> {
     reader: &'a mut Reader<'r>,
     findings: &'a mut Vec<Finding>,
@@ -59,9 +67,9 @@ impl Reading<'_, '_> {
         let listed = format!("{DEVICES}/{address}");
         // The entry is a link into the tree of buses; trees copied without links have it in place.
         let path = self.reader.link(&listed)?.unwrap_or(listed);
-        let Some(class) = self.hex(&format!("{path}/class"), 0xff_ffff)? else { return Ok(None) };
-        let vendor = self.hex(&format!("{path}/vendor"), 0xffff)?;
-        let device = self.hex(&format!("{path}/device"), 0xffff)?;
+        let Some(Identity { class, vendor, device }) = self.identity(&path)? else {
+            return Ok(None);
+        };
         let numa_node = self.node(&path)?;
         let named = numa_node.is_some_and(|node| node >= 0);
         let bridge_node = if named { None } else { self.bridge_node(&path)? };
@@ -70,12 +78,24 @@ impl Reading<'_, '_> {
             names: self.names(&path, kind(class))?,
             address,
             class,
-            vendor: vendor.map(|id| id as u16),
-            device: device.map(|id| id as u16),
+            vendor,
+            device,
             numa_node,
             bridge_node,
             local_cpus,
         }))
+    }
+
+    /// One file has all three; trees that somebody has trimmed may have a file for each.
+    fn identity(&mut self, path: &str) -> Result<Option<Identity>, ReadError> {
+        if let Some(identity) = self.reader.text(&format!("{path}/uevent"))?.and_then(parse_uevent)
+        {
+            return Ok(Some(identity));
+        }
+        let Some(class) = self.hex(&format!("{path}/class"), 0xff_ffff)? else { return Ok(None) };
+        let vendor = self.hex(&format!("{path}/vendor"), 0xffff)?.map(|id| id as u16);
+        let device = self.hex(&format!("{path}/device"), 0xffff)?.map(|id| id as u16);
+        Ok(Some(Identity { class, vendor, device }))
     }
 
     /// `0x020000`.
@@ -160,6 +180,22 @@ impl Reading<'_, '_> {
     }
 }
 
+/// Lines such as `PCI_CLASS=20000` and `PCI_ID=8086:1592`, in hexadecimal without a prefix. `None`
+/// when one is missing or odd: the files beside it then tell, and are told of.
+fn parse_uevent(text: &str) -> Option<Identity> {
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
+    let class = u32::from_str_radix(value("PCI_CLASS=")?, 16).ok().filter(|c| *c <= 0xff_ffff)?;
+    let (vendor, device) = value("PCI_ID=")?.split_once(':')?;
+    let id = |digits| u16::from_str_radix(digits, 16).ok();
+    Some(Identity { class, vendor: Some(id(vendor)?), device: Some(id(device)?) })
+}
+
+/// Of a device's `uevent`, the lines that are read.
+pub fn essential_uevent(text: &str) -> String {
+    let wanted = |line: &&str| line.starts_with("PCI_CLASS=") || line.starts_with("PCI_ID=");
+    text.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
+}
+
 pub fn kind(class: u32) -> DeviceKind {
     match (class >> 16, class >> 8) {
         (0x02, _) => DeviceKind::Nic,
@@ -178,8 +214,22 @@ fn is_address(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_address, kind};
+    use super::{Identity, essential_uevent, is_address, kind, parse_uevent};
     use numawise_model::DeviceKind;
+
+    #[test]
+    fn an_event_tells_class_and_ids_or_nothing() {
+        let text = "DRIVER=ice\nPCI_CLASS=20000\nPCI_ID=8086:1592\nPCI_SUBSYS_ID=8086:0002\n\
+                    PCI_SLOT_NAME=0000:41:00.0\n";
+        let wanted = Identity { class: 0x02_0000, vendor: Some(0x8086), device: Some(0x1592) };
+        assert_eq!(parse_uevent(text), Some(wanted));
+        let essential = essential_uevent(text);
+        assert_eq!(essential, "PCI_CLASS=20000\nPCI_ID=8086:1592\n");
+        assert_eq!(parse_uevent(&essential), parse_uevent(text));
+        for odd in ["", "PCI_CLASS=20000", "PCI_CLASS=1020000\nPCI_ID=8086:1592", "PCI_CLASS=x"] {
+            assert_eq!(parse_uevent(odd), None, "{odd}");
+        }
+    }
 
     #[test]
     fn classes_and_addresses() {

@@ -77,6 +77,10 @@ fn machine() -> Files {
         ("sys/bus/pci/devices/0000:02:00.0/vendor", "0x8086\n"),
         ("sys/bus/pci/devices/0000:02:00.0/numa_node", "0\n"),
         ("sys/bus/pci/devices/0000:02:00.0/config", "SECRETconfig\n"),
+        (
+            "sys/bus/pci/devices/0000:02:00.0/uevent",
+            "DRIVER=SECRETdriver\nPCI_CLASS=20000\nPCI_ID=8086:1592\n",
+        ),
         ("sys/bus/pci/devices/0000:02:00.0/net/eth0/address", "SECRET:mac\n"),
     ])
 }
