@@ -143,13 +143,15 @@ fn usage(global: &GlobalArgs, args: &UsageArgs) -> Result<ExitCode> {
         None => short_look()?,
     };
     print_usage(global, &named, &first)?;
-    while args.watch {
+    if !args.watch {
+        return Ok(ExitCode::SUCCESS);
+    }
+    loop {
         std::thread::sleep(Duration::from_secs(args.interval));
         if let Some(found) = note_usage(&store, &named.id)? {
             print_usage(global, &named, &found)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The first call on a machine has nothing to compare with: it looks twice, two seconds apart.
