@@ -28,7 +28,7 @@ fn is_ours(path: &str) -> bool {
 
 pub fn no_developers_paths(tree: &Tree) -> Vec<Violation> {
     search(tree, PLACES, |line, at| {
-        // `adapters/work/` or `${root}/home/` is no absolute path.
+        // `adapters/home/` or `${root}/home/` is no absolute path.
         let before = line[..at].chars().next_back();
         !before.is_some_and(|c| c.is_alphanumeric() || "._-/}{)$".contains(c))
     })
