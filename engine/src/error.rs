@@ -33,6 +33,9 @@ pub enum EngineError {
     /// The old state is back.
     #[error("{because}; the old state was put back")]
     RolledBack { because: String, cancelled: bool },
+    /// The new state is in force, and the store does not know it yet.
+    #[error("the new state is in force, but could not be recorded: {because}")]
+    NotRecorded { because: String },
     /// Not even that worked.
     #[error("{because}; putting the old state back failed too: {again}")]
     Stuck { because: String, again: String },

@@ -59,8 +59,13 @@ impl Engine<'_> {
                 return Err(error);
             }
         };
-        self.carry_out(host, guest, intent, &backup)
-            .or_else(|error| self.roll_back(host, guest, intent, &backup, error))
+        if let Err(error) = self.carry_out(guest, intent, &backup) {
+            return self.roll_back(host, guest, intent, &backup, error);
+        }
+        // From here on the new state is there: what fails now is writing it down, and the next
+        // command does that.
+        self.record(host, guest, intent, &backup)
+            .map_err(|error| EngineError::NotRecorded { because: error.to_string() })
     }
 
     fn back_up(&self, guest: &GuestSummary, intent: &Intent) -> Result<Backup, EngineError> {
@@ -98,20 +103,30 @@ impl Engine<'_> {
         Err(EngineError::Stale(Staleness::GuestChanged { guest: guest.name.clone() }))
     }
 
-    /// Everything after the backup. Safe to run again from the top: a step whose effect is there
-    /// already is not repeated.
+    /// Everything that changes the guest. Safe to run again from the top: a step whose effect is
+    /// there already is not repeated.
     pub(crate) fn carry_out(
+        &self,
+        guest: &GuestSummary,
+        intent: &Intent,
+        backup: &Backup,
+    ) -> Result<(), EngineError> {
+        self.define_new(guest, intent, backup)?;
+        if intent.restart && backup.was_running {
+            self.restart(guest, intent)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what was done, and writes it down.
+    pub(crate) fn record(
         &self,
         host: &HostId,
         guest: &GuestSummary,
         intent: &Intent,
         backup: &Backup,
     ) -> Result<Outcome, EngineError> {
-        self.define_new(guest, intent, backup)?;
-        if intent.restart && backup.was_running {
-            self.restart(guest, intent)?;
-        }
-        let record = self.finished_record(host, guest, intent)?;
+        let record = self.finished_record(host, guest, intent, backup)?;
         let findings = self.verify_record(guest, &record)?;
         let seen = u32::try_from(findings.len()).map_or(u32::MAX, |n| n);
         self.store.append_step(&intent.id, &Step::Verified { findings: seen })?;
@@ -189,6 +204,7 @@ impl Engine<'_> {
         host: &HostId,
         guest: &GuestSummary,
         intent: &Intent,
+        backup: &Backup,
     ) -> Result<GuestRecord, EngineError> {
         let state = self.store.load(host)?;
         let old = state.guests.get(&guest.uuid).cloned();
@@ -197,6 +213,13 @@ impl Engine<'_> {
         let in_force = record.applied.as_ref().map(|applied| applied.plan.id.clone());
         record.applied = match &intent.kind {
             IntentKind::Apply { plan } if in_force.as_ref() == Some(&plan.id) => record.applied,
+            // Nothing was written, so there is nothing that an undo should take back: it goes to
+            // the change before.
+            IntentKind::Apply { plan }
+                if backup.before_xml == backup.after_xml && record.applied.is_some() =>
+            {
+                record.applied.map(|applied| AppliedPlan { plan: plan.clone(), ..applied })
+            }
             IntentKind::Apply { plan } => Some(AppliedPlan {
                 intent: intent.id.clone(),
                 plan: plan.clone(),

@@ -48,8 +48,11 @@ impl Engine<'_> {
         };
         let going_back = steps.iter().any(|step| matches!(step, Step::RollBack { .. }));
         if !going_back && self.is_new_state_near(&guest, intent, &backup)? {
-            match self.carry_out(host, &guest, intent, &backup) {
-                Ok(_) => return Ok(Recovery::Finished),
+            match self.carry_out(&guest, intent, &backup) {
+                Ok(()) => {
+                    self.record(host, &guest, intent, &backup)?;
+                    return Ok(Recovery::Finished);
+                }
                 Err(error) => self.put_back(host, &guest, intent, &backup, &error.to_string())?,
             }
         } else {

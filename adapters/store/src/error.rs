@@ -24,6 +24,10 @@ impl Access<'_> {
                 | ErrorCode::AuthorizationForStatementDenied,
             ) => no_access(&what),
             Some(ErrorCode::DiskFull) => disk_full(&what, self.path),
+            // SQLite says no more than this where its shared memory finds no room.
+            Some(ErrorCode::SystemIoFailure) => PortError::Failed(format!(
+                "{what}; look whether the disk is full (df), make room and try again"
+            )),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(&what),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 PortError::Failed(format!(

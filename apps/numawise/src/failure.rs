@@ -89,6 +89,7 @@ fn engine_code(error: &EngineError) -> u8 {
         EngineError::NothingApplied { .. }
         | EngineError::Judged(_)
         | EngineError::RolledBack { .. }
+        | EngineError::NotRecorded { .. }
         | EngineError::Stuck { .. } => FAILURE,
         EngineError::PlanWithoutGuest => USAGE,
     }
@@ -137,6 +138,9 @@ fn engine_text(error: &EngineError) -> String {
             "Plan for a guest (numawise plan GUEST) or for its XML (numawise plan --xml FILE \
              --xml-out FILE)."
                 .to_owned()
+        }
+        EngineError::NotRecorded { .. } => {
+            "Any numawise command writes it down once that is mended.".to_owned()
         }
         EngineError::Stuck { .. } => {
             "The old XML is in the journal; any numawise command tries again to put it back."

@@ -13,13 +13,18 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 fn write_io(path: &Path, text: &str) -> io::Result<()> {
-    let place = match path.canonicalize() {
-        Ok(place) if !place.is_file() => {
-            return OpenOptions::new().write(true).open(place)?.write_all(text.as_bytes());
+    // Asked of what the name leads to in the end: /dev/stdout leads to a pipe that has no path.
+    let place = match path.metadata() {
+        Ok(found) if !found.is_file() => {
+            return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
         }
-        Ok(place) => place,
-        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        Err(error) => return Err(error),
+        Ok(_) => path.canonicalize()?,
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Err(_) if path.is_symlink() => {
+            let reason = "it is a link that leads nowhere";
+            return Err(io::Error::new(ErrorKind::NotFound, reason));
+        }
+        Err(_) => path.to_owned(),
     };
     let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
@@ -33,7 +38,7 @@ fn write_io(path: &Path, text: &str) -> io::Result<()> {
 fn told(path: &Path, error: &io::Error) -> Error {
     let code = if error.kind() == ErrorKind::PermissionDenied { NO_ACCESS } else { FAILURE };
     let why = error.raw_os_error().map_or_else(
-        || error.kind().to_string(),
+        || error.to_string(),
         |number| io::Error::from_raw_os_error(number).to_string(),
     );
     coded(code, format!("{} cannot be written: {why}", path.display()))

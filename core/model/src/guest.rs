@@ -45,6 +45,8 @@ pub struct GuestConfig {
     /// Ids from `<iothreads>` and `<iothreadids>`.
     pub iothreads: Vec<u32>,
     pub cpu_topology: Option<GuestCpuTopology>,
+    /// `<os><type arch=...>`.
+    pub architecture: Option<String>,
     /// `<cpu mode=...>`; with no mode and no model libvirt takes no cache element.
     pub cpu_mode: Option<String>,
     /// `<cpu><cache level='3' mode=...>`.
@@ -60,6 +62,15 @@ pub struct GuestConfig {
     pub host_devices: Vec<String>,
     /// `<numawise:topology>` in the metadata, as text that `documents` reads.
     pub frozen_note: Option<String>,
+}
+
+impl GuestConfig {
+    /// Whether libvirt takes `<cache level='3' mode='emulate'/>`: beside a CPU mode or model, and for
+    /// x86 alone. A file that names no architecture is taken for x86.
+    pub fn takes_l3_cache(&self) -> bool {
+        let is_x86 = |arch: &String| matches!(arch.as_str(), "x86_64" | "i686");
+        self.cpu_mode.is_some() && self.architecture.as_ref().is_none_or(is_x86)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,7 +55,7 @@ pub fn reason(reason: &R) -> String {
             format!("{wanted} sockets would follow the nodes; --max-sockets makes it {given}")
         }
         R::DiesAreL3Domains { dies, vcpus_each } => format!(
-            "{} of {} in each guest socket: each is an L3 domain of the host",
+            "{} of {} in the guest: each is an L3 domain of the host",
             count(u64::from(*dies), "die"),
             n_vcpus(*vcpus_each)
         ),

@@ -67,7 +67,7 @@ fn reasons_read_well() {
          15. node 1 has no memory, so vNUMA node 0 gets it from the nearest node that has, node 0 (distance 21)
          16. 3 guest sockets of 16 vCPUs: the largest size that divides the vNUMA nodes (32 and 16 vCPUs), so that no guest socket reaches over a node's edge
          17. 3 sockets would follow the nodes; --max-sockets makes it 2
-         18. 2 dies of 8 vCPUs in each guest socket: each is an L3 domain of the host
+         18. 2 dies of 8 vCPUs in the guest: each is an L3 domain of the host
          19. 2 threads to a guest core: neighbouring vCPUs are SMT siblings on the host
          20. the emulator runs on pCPUs 0,32: reserved CPUs on the guest's nodes, away from its vCPUs
          21. the emulator runs on pCPUs 1-31: the guest's own, since none are set aside on its nodes

@@ -65,14 +65,16 @@ pub fn capture(source: &Source, path: &Path) -> Result<(), ReadError> {
 /// Where the file really goes. Moving a file onto a name takes away what had the name: a link is
 /// followed, and a device or a pipe is refused, or `/dev/null` would be an archive afterwards.
 fn replaceable(path: &Path) -> io::Result<PathBuf> {
-    let place = match path.canonicalize() {
-        Ok(place) => place,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
+    // Asked of what the name leads to in the end: /dev/stdout leads to a pipe that has no path.
+    let kind = match path.metadata() {
+        Ok(found) => found.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+            return Ok(path.to_owned());
+        }
         Err(error) => return Err(error),
     };
-    let kind = place.metadata()?.file_type();
     if kind.is_file() || kind.is_dir() {
-        return Ok(place);
+        return path.canonicalize();
     }
     let reason = "it is a device, a pipe or a socket, and a capture takes the place of a file: name an ordinary file";
     Err(io::Error::new(io::ErrorKind::InvalidInput, reason))

@@ -163,8 +163,7 @@ impl Found {
     fn shape(&mut self, topology: &VirtualTopology, config: &GuestConfig) {
         let seen = config.cpu_topology.as_ref().map_or_else(|| "none".to_owned(), shape);
         self.vnuma("the guest's topology", shape(&topology.cpu), seen);
-        // libvirt takes the element only beside a CPU mode or model.
-        let possible = config.cpu_mode.is_some() || config.l3_cache_mode.is_some();
+        let possible = config.takes_l3_cache() || config.l3_cache_mode.is_some();
         if topology.emulate_l3 && possible {
             let seen = config.l3_cache_mode.clone().unwrap_or_else(|| "none".to_owned());
             self.vnuma("the L3 cache mode", "emulate".to_owned(), seen);

@@ -70,12 +70,16 @@ pub fn max_sockets(sockets: u32, crossing: Vnode) -> Said {
 }
 
 pub fn guest_l3_differs(host_domains: u32, guest_domains: u32) -> Said {
+    let way = if guest_domains > host_domains {
+        "for fewer and larger guest sockets give the nodes vCPU counts with a larger common divisor (--on-node), or cap them with --max-sockets"
+    } else {
+        "to show them as they are, give every L3 domain the same number of neighbouring vCPUs (--bind)"
+    };
     say(format!(
-        "the guest is bound over {} and sees {}",
-        count(u64::from(host_domains), "L3 domain"),
-        guest_domains
+        "the guest is bound over {} and sees {guest_domains}",
+        count(u64::from(host_domains), "L3 domain")
     ))
-    .way("for fewer and larger guest sockets give the nodes vCPU counts with a larger common divisor (--on-node), or cap them with --max-sockets")
+    .way(way)
 }
 
 pub fn guest_smt_hidden(host_threads: u32) -> Said {

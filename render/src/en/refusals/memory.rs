@@ -14,10 +14,16 @@ pub struct Shortage {
     pub available: u64,
 }
 
+/// `4064 MiB`, or whole GiB: what `--memory` takes, never more than there is.
+fn typed(n: u64) -> String {
+    if n.is_multiple_of(1 << 30) { bytes(n) } else { format!("{}MiB", n >> 20) }
+}
+
 impl Shortage {
     pub fn said(&self) -> Said {
         let Self { node, size, wanted, free, promised, available } = *self;
-        let fits = available.checked_mul(size.bytes()).filter(|n| *n > 0);
+        // Rounded down to what can be typed: 4.0 GiB that are a page short do not fit.
+        let fits = available.checked_mul(size.bytes()).map(|n| n >> 20 << 20).filter(|n| *n > 0);
         let said = say(format!(
             "node {node} has not enough memory in {size} pages: {} wanted, {} available",
             pages(wanted, size),
@@ -35,7 +41,7 @@ impl Shortage {
         let said = match fits {
             Some(n) => said.way(format!(
                 "ask for less: at most {} of this guest's memory fit on node {node} (--memory)",
-                bytes(n)
+                typed(n)
             )),
             None => said,
         };

@@ -126,6 +126,10 @@ fn set_l3<'a, 'x>(
             && attr_value(*cache, "mode") == Some("emulate")
     };
     let has_model = attr_value(cpu, "mode").is_some() || children(cpu, "model").next().is_some();
+    // The qemu driver knows the element for x86 only, and refuses it elsewhere.
+    let architecture = crate::read::architecture(patch.sheet)?;
+    let is_x86 = architecture.is_none_or(|arch| matches!(arch.as_str(), "x86_64" | "i686"));
+    let has_model = has_model && is_x86;
     match found {
         Some(cache) if !wanted && is_ours(&cache) => remove.push(cache),
         Some(cache) if wanted && has_model && !is_ours(&cache) => {

@@ -19,6 +19,12 @@ pub(crate) use cpus::{cell_id, cells, distances, topology, vcpus};
 pub(crate) use memory::{hugepages, memory_bytes};
 pub(crate) use tuning::numatune;
 
+/// `<os><type arch=...>`.
+pub(crate) fn architecture(sheet: &Sheet) -> Result<Option<String>, DomainXmlError> {
+    let kind = sheet.find(&["os", "type"])?;
+    Ok(kind.and_then(|kind| attr_value(kind, "arch")).map(str::to_owned))
+}
+
 pub(crate) fn guest(sheet: &Sheet) -> Result<GuestConfig, DomainXmlError> {
     for container in ["cputune", "numatune", "cpu", "memoryBacking", "metadata", "devices"] {
         sheet.find(&[container])?;
@@ -44,6 +50,7 @@ pub(crate) fn guest(sheet: &Sheet) -> Result<GuestConfig, DomainXmlError> {
         iothread_pins: tune.iothreads,
         iothreads: tuning::iothreads(sheet)?,
         cpu_topology: topology(sheet)?,
+        architecture: architecture(sheet)?,
         cpu_mode: cpu.and_then(cpus::mode),
         l3_cache_mode: cpus::l3_cache_mode(sheet)?,
         cells,
