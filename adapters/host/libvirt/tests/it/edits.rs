@@ -35,8 +35,9 @@ fn everything_written_reads_back_and_nothing_else_changes() {
         assert_eq!(after.cells, wanted.cells(), "{name}");
         assert_eq!(after.cpu_topology, Some(wanted.cpu), "{name}");
         assert_eq!(after.frozen_note.as_deref(), Some("{\"a\": '<&>'}"), "{name}");
-        let expected_l3 = guest.cpu_mode.is_some().then_some("emulate");
+        let expected_l3 = guest.takes_l3_cache().then_some("emulate");
         assert_eq!(after.l3_cache_mode.as_deref(), expected_l3, "{name}");
+        assert!(!name.starts_with("arm64") || expected_l3.is_none(), "{name}: x86 alone has it");
         let page = GuestHugepages { size: PageSize::HUGE_2M, vnodes: None };
         let pages = after.hugepages.as_deref().unwrap_or(&[]);
         assert!(pages.iter().all(|p| p.size == page.size) && !pages.is_empty(), "{name}");
