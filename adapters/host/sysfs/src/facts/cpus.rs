@@ -262,6 +262,7 @@ fn read_mask(
 ) -> Result<Option<MaskFact>, ReadError> {
     let mask: Option<CpuSet> = reader.mask(map)?;
     let list = list.map_or_else(|| format!("{map}_list"), str::to_owned);
+    let with_list = with_list && reader.compares_lists;
     let listed = if with_list || mask.is_none() { reader.list(&list)? } else { None };
     Ok(match (mask, listed) {
         (Some(mask), listed) => {

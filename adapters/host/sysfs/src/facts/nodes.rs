@@ -88,7 +88,10 @@ pub fn read(reader: &mut Reader<'_>) -> Result<NodeFacts, ReadError> {
 fn read_node(reader: &mut Reader<'_>, id: Pnode) -> Result<RawNode, ReadError> {
     let directory = format!("{NODE}/node{id}");
     let map = reader.mask(&format!("{directory}/cpumap"))?;
-    let list = reader.list(&format!("{directory}/cpulist"))?;
+    let list = match map {
+        Some(_) if !reader.compares_lists => None,
+        _ => reader.list(&format!("{directory}/cpulist"))?,
+    };
     let links = match (&map, &list) {
         (None, None) => reader.numbered(&directory, "cpu")?,
         _ => None,
@@ -127,7 +130,11 @@ fn read_pools(
     for size in page_sizes(reader, directory)? {
         let pool = format!("{directory}/{}", directory_of(size));
         let total = reader.count(&format!("{pool}/nr_hugepages"))?;
-        let free = reader.count(&format!("{pool}/free_hugepages"))?;
+        let free = match total {
+            // Of no pages none are free.
+            Some(0) => Some(0),
+            _ => reader.count(&format!("{pool}/free_hugepages"))?,
+        };
         if let (Some(total), Some(free)) = (total, free) {
             pools.insert(size, HugepageLevels { total, free, reserved: None });
         }

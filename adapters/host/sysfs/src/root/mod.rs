@@ -25,11 +25,13 @@ pub struct Reader<'r> {
     root: &'r Root,
     buffer: Vec<u8>,
     record: Option<Record>,
+    /// Whether a list beside a map is read to be compared with it.
+    pub compares_lists: bool,
 }
 
 impl<'r> Reader<'r> {
     pub fn new(root: &'r Root) -> Self {
-        Self { root, buffer: vec![0; directory::BUFFER_BYTES], record: None }
+        Self { root, buffer: vec![0; directory::BUFFER_BYTES], record: None, compares_lists: true }
     }
 
     /// A reader that remembers everything it is asked for.
