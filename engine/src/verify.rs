@@ -7,8 +7,10 @@ use crate::ports::{GuestSummary, find_guest};
 use crate::recover::backup_in;
 use numawise_audit::{Seen, judge_guest, judge_ledger};
 use numawise_documents::topology_digest;
-use numawise_model::{Finding, FrozenTopology, GuestConfig, GuestFacts, Host, Ledger, Plan};
-use numawise_model::{FindingKind, Severity, Subject};
+use numawise_model::{
+    Finding, FindingKind, FrozenTopology, GuestConfig, GuestFacts, Host, Ledger, Plan, Severity,
+    Subject,
+};
 
 /// A guest with all that is known of it, for pictures and verdicts.
 pub struct GuestState {
@@ -21,6 +23,13 @@ pub struct GuestState {
     pub plan: Option<Box<Plan>>,
     pub frozen: Option<FrozenTopology>,
     pub findings: Vec<Finding>,
+}
+
+/// What a guest is held against its plan by.
+struct Look {
+    stored: GuestConfig,
+    live: Option<GuestConfig>,
+    facts: Option<GuestFacts>,
 }
 
 impl GuestState {
@@ -44,30 +53,25 @@ impl Engine<'_> {
         summary: &GuestSummary,
         situation: &Situation,
     ) -> Result<GuestState, EngineError> {
-        let summary = summary.clone();
-        let (_, stored) = self.read_guest(&summary)?;
-        let live = self.live_config(&summary)?;
-        let facts = self.hypervisor.observe(&summary.uuid)?;
-        let plan = situation
-            .record(&summary.uuid)
-            .and_then(|record| record.applied.as_ref())
-            .map(|applied| applied.plan.clone());
+        let look = self.read_all_of(summary, situation)?;
         let record = situation.record(&summary.uuid);
-        let before = match record.and_then(|record| record.applied.as_ref()) {
-            Some(applied) => self.config_before(applied)?,
-            None => None,
-        };
-        let frozen = record.and_then(|record| record.frozen.clone());
-        let ledger = situation.view.ledger.clone();
-        let findings = plan.as_ref().map_or_else(Vec::new, |plan| {
-            let (live, facts, before) = (live.as_ref(), facts.as_ref(), before.as_ref());
-            let seen = Seen { stored: &stored, live, facts, before };
-            let mut findings = judge_guest(plan, seen, &ledger, &situation.host);
-            findings.extend(changed_host(plan, &situation.host, &summary));
-            findings
-        });
-        let host = situation.host.clone();
-        Ok(GuestState { summary, host, ledger, stored, live, facts, plan, frozen, findings })
+        let applied = record.and_then(|record| record.applied.as_ref());
+        let mut findings = Vec::new();
+        if let Some(applied) = applied {
+            findings = self.judge_applied(applied, &look, situation)?;
+            findings.extend(changed_host(&applied.plan, &situation.host, summary));
+        }
+        Ok(GuestState {
+            summary: summary.clone(),
+            host: situation.host.clone(),
+            ledger: situation.view.ledger.clone(),
+            stored: look.stored,
+            live: look.live,
+            facts: look.facts,
+            plan: applied.map(|applied| applied.plan.clone()),
+            frozen: record.and_then(|record| record.frozen.clone()),
+            findings,
+        })
     }
 
     /// Findings about the claims of the host as a whole: nothing is given twice, nothing is gone.
@@ -94,13 +98,37 @@ impl Engine<'_> {
     ) -> Result<Vec<Finding>, EngineError> {
         let Some(applied) = &record.applied else { return Ok(Vec::new()) };
         let situation = self.situation(false)?;
-        let (_, stored) = self.read_guest(guest)?;
-        let live = self.live_config(guest)?;
-        let facts = self.hypervisor.observe(&guest.uuid)?;
+        let look = self.read_all_of(guest, &situation)?;
+        self.judge_applied(applied, &look, &situation)
+    }
+
+    fn judge_applied(
+        &self,
+        applied: &AppliedPlan,
+        look: &Look,
+        situation: &Situation,
+    ) -> Result<Vec<Finding>, EngineError> {
         let before = self.config_before(applied)?;
-        let (live, facts, before) = (live.as_ref(), facts.as_ref(), before.as_ref());
-        let seen = Seen { stored: &stored, live, facts, before };
+        let seen = Seen {
+            stored: &look.stored,
+            live: look.live.as_ref(),
+            facts: look.facts.as_ref(),
+            before: before.as_ref(),
+        };
         Ok(judge_guest(&applied.plan, seen, &situation.view.ledger, &situation.host))
+    }
+
+    fn read_all_of(
+        &self,
+        guest: &GuestSummary,
+        situation: &Situation,
+    ) -> Result<Look, EngineError> {
+        let (stored, live) = match situation.guest(&guest.uuid) {
+            Some(known) => (known.inactive.clone(), known.live.clone()),
+            // It is not among those that could be read: reading it again says why.
+            None => (self.read_guest(guest)?.1, self.live_config(guest)?),
+        };
+        Ok(Look { stored, live, facts: self.hypervisor.observe(&guest.uuid)? })
     }
 
     /// The definition that the plan in force replaced.

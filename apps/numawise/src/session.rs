@@ -10,7 +10,7 @@ use numawise_engine::planning::FreshIds;
 use numawise_engine::ports::{Cancel, Clock, Hypervisor, Store};
 use numawise_engine::usage::{UsageAverage, UsageSample, average};
 use numawise_libvirt::DomainXmlEditor;
-use numawise_model::{ClaimId, Event, HostId, PlanId};
+use numawise_model::{ClaimId, CpuPools, Event, HostId, PlanId};
 use numawise_store::SqliteStore;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -102,6 +102,11 @@ impl Session {
                 }
             }),
         }
+    }
+
+    /// How the CPUs of the hypervisor's host are divided.
+    pub fn pools(&self) -> Result<CpuPools> {
+        Ok(self.config.pools(&self.hypervisor.host()?.topology))
     }
 
     pub fn editor(&self) -> &DomainXmlEditor {

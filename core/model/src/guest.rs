@@ -65,12 +65,15 @@ pub struct GuestConfig {
 }
 
 impl GuestConfig {
-    /// Whether libvirt takes `<cache level='3' mode='emulate'/>`: beside a CPU mode or model, and for
-    /// x86 alone. A file that names no architecture is taken for x86.
     pub fn takes_l3_cache(&self) -> bool {
-        let is_x86 = |arch: &String| matches!(arch.as_str(), "x86_64" | "i686");
-        self.cpu_mode.is_some() && self.architecture.as_ref().is_none_or(is_x86)
+        takes_l3_cache(self.cpu_mode.as_deref(), self.architecture.as_deref())
     }
+}
+
+/// Whether libvirt takes `<cache level='3' mode='emulate'/>`: beside a CPU mode or model, and for
+/// x86 alone. A file that names no architecture is taken for x86.
+pub fn takes_l3_cache(cpu_mode: Option<&str>, architecture: Option<&str>) -> bool {
+    cpu_mode.is_some() && architecture.is_none_or(|arch| matches!(arch, "x86_64" | "i686"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ fn options(session: &Session, args: &CarryOutArgs) -> Result<ApplyOptions> {
         intent: IntentId(fresh_id()),
         restart: args.restart,
         ignore_stopped: args.ignore_stopped,
-        pools: session.config.pools(&session.hypervisor.host()?.topology),
+        pools: session.pools()?,
     })
 }
 

@@ -78,7 +78,7 @@ pub fn plan(
     carry_out: &CarryOutArgs,
     request: impl FnOnce(&GuestConfig, &Topology) -> Request,
 ) -> Result<PlannedGuest> {
-    let pools = session.config.pools(&session.hypervisor.host()?.topology);
+    let pools = session.pools()?;
     let planned = session.engine(None).plan_guest(
         guest,
         &pools,

@@ -75,7 +75,7 @@ pub fn run(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
 fn plan_guest(global: &GlobalArgs, args: &PlanArgs, guest: &str) -> Result<ExitCode> {
     let policy = args.request.policy()?;
     let session = Session::open(global)?;
-    let pools = session.config.pools(&session.hypervisor.host()?.topology);
+    let pools = session.pools()?;
     let planned = session.engine(None).plan_guest(
         guest,
         &pools,

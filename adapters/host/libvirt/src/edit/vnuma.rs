@@ -8,6 +8,7 @@ use crate::patch::{ChildChanges, Patch, Rank};
 use crate::read;
 use crate::sheet::{Sheet, attr_value, children, named, whole_number};
 use crate::size;
+use numawise_model::guest::takes_l3_cache;
 use numawise_model::{GuestCpuTopology, VcpuSet, VirtualTopology, Vnode, VnumaNode};
 use roxmltree::Node;
 use std::collections::BTreeMap;
@@ -125,18 +126,15 @@ fn set_l3<'a, 'x>(
         attr_value(*cache, "level").and_then(whole_number) == Some(3)
             && attr_value(*cache, "mode") == Some("emulate")
     };
-    let has_model = attr_value(cpu, "mode").is_some() || children(cpu, "model").next().is_some();
-    // The qemu driver knows the element for x86 only, and refuses it elsewhere.
-    let architecture = crate::read::architecture(patch.sheet)?;
-    let is_x86 = architecture.is_none_or(|arch| matches!(arch.as_str(), "x86_64" | "i686"));
-    let has_model = has_model && is_x86;
+    let (mode, architecture) = (read::cpu_mode(cpu), read::architecture(patch.sheet)?);
+    let possible = takes_l3_cache(mode.as_deref(), architecture.as_deref());
     match found {
         Some(cache) if !wanted && is_ours(&cache) => remove.push(cache),
-        Some(cache) if wanted && has_model && !is_ours(&cache) => {
+        Some(cache) if wanted && possible && !is_ours(&cache) => {
             patch.set_attribute(cache, "level", "3");
             patch.set_attribute(cache, "mode", "emulate");
         }
-        None if wanted && has_model => {
+        None if wanted && possible => {
             let cache = Markup::new("cache").with("level", 3).with("mode", "emulate");
             insert.push(ranked("cpu", "cache", 0, cache));
         }

@@ -67,7 +67,7 @@ fn enabled(sheet: &Sheet, list: Node) -> Result<u32, DomainXmlError> {
 }
 
 /// libvirt calls a `<cpu>` with a model and no mode `custom`.
-pub(super) fn mode(cpu: Node) -> Option<String> {
+pub(crate) fn cpu_mode(cpu: Node) -> Option<String> {
     let has_model = children(cpu, "model").next().is_some();
     attr_value(cpu, "mode").or(has_model.then_some("custom")).map(str::to_owned)
 }

@@ -15,7 +15,7 @@ use crate::sheet::{Sheet, attr_value, text, whole_number};
 use numawise_model::{GuestConfig, GuestUuid, Id, IdSet};
 use roxmltree::Node;
 
-pub(crate) use cpus::{cell_id, cells, distances, topology, vcpus};
+pub(crate) use cpus::{cell_id, cells, cpu_mode, distances, topology, vcpus};
 pub(crate) use memory::{hugepages, memory_bytes};
 pub(crate) use tuning::numatune;
 
@@ -51,7 +51,7 @@ pub(crate) fn guest(sheet: &Sheet) -> Result<GuestConfig, DomainXmlError> {
         iothreads: tuning::iothreads(sheet)?,
         cpu_topology: topology(sheet)?,
         architecture: architecture(sheet)?,
-        cpu_mode: cpu.and_then(cpus::mode),
+        cpu_mode: cpu.and_then(cpu_mode),
         l3_cache_mode: cpus::l3_cache_mode(sheet)?,
         cells,
         numatune: numatune(sheet)?,
