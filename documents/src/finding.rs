@@ -3,8 +3,8 @@
 use crate::wire::{Wire, wire};
 use numawise_model::finding::SetKind;
 use numawise_model::{
-    CpuSet, Finding, FindingKind, GuestUuid, NodeSet, Owner, PageSize, Pcpu, Pnode, Severity,
-    Subject, Vcpu, VcpuSet, Vnode,
+    CpuSet, Finding, FindingKind, ForeignOwner, GuestUuid, Manager, NodeSet, Obstacle, Owner,
+    PageSize, Pcpu, Pnode, Severity, Sight, Subject, Vcpu, VcpuSet, Vnode,
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,25 @@ wire! {
 }
 
 wire! { enum SetKindDoc = SetKind { Package, L3Domain, Core } }
+
+wire! {
+    enum ManagerDoc = Manager { Nova, Ovirt, KubeVirt, Proxmox, OpenNebula, ZStack }
+}
+
+wire! {
+    #[serde(tag = "kind")]
+    enum ForeignOwnerDoc = ForeignOwner { Managed { by: Manager }, Transient }
+}
+
+wire! {
+    #[serde(tag = "kind")]
+    enum ObstacleDoc = Obstacle {
+        ManagedSave,
+        BlockJob { disk: String },
+        Job { what: String },
+        SnapshotOfOtherTopology { name: String },
+    }
+}
 
 wire! {
     #[serde(tag = "rule", content = "fields")]
@@ -109,6 +128,11 @@ wire! {
         HostTopologyChanged,
         ClaimedCpusGone { cpus: CpuSet },
         VnodeWithoutMemory { vnode: Vnode },
+        NotVerified { what: Sight, why: String },
+        CgroupKeepsOut { vcpu: Vcpu, expected: CpuSet, cgroup: CpuSet },
+        MemoryStaysBehind { vnode: Vnode, memory_nodes: NodeSet, cpu_node: Pnode },
+        ForeignGuest { owner: ForeignOwner },
+        Obstructed { obstacle: Obstacle },
     }
 }
 

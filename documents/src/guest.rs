@@ -4,8 +4,8 @@ use crate::error::{DocumentError, VERSION, compact, read};
 use crate::wire::{IdDoc, ListDoc, Wire, by_vnode, wire};
 use numawise_model::guest::GuestCell;
 use numawise_model::{
-    CpuSet, FrozenTopology, GuestCpuTopology, GuestFacts, GuestFix, MemoryMode, PageCounts, Vcpu,
-    Vnode,
+    CpuSet, FrozenTopology, GuestCpuTopology, GuestFacts, GuestFix, MemoryMode, PageCounts, Sight,
+    Unseen, Vcpu, Vnode,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -109,5 +109,11 @@ wire! {
         pages: PageCounts,
         pages_by_vnode: Option<BTreeMap<Vnode, PageCounts>>,
         guest_cells: Option<Vec<GuestCell>>,
+        vcpu_cgroup: BTreeMap<Vcpu, CpuSet>,
+        unseen: Vec<Unseen>,
     }
 }
+
+wire! { struct UnseenDoc = Unseen { what: Sight, why: String } }
+
+wire! { enum SightDoc = Sight { Threads, Pages, GuestNodes } }

@@ -9,8 +9,9 @@ use crate::reason::ReasonDoc;
 use crate::request::RequestDoc;
 use crate::wire::{IdDoc, ListDoc, Wire, by_vnode, wire};
 use numawise_model::{
-    Binding, CpuSet, GuestRef, GuestUuid, HelperPlacement, HostId, HostRef, Mode, PageSize, Pcpu,
-    Plan, PlanId, Pnode, Predicate, Vcpu, VirtualTopology, Vnode, VnumaNode,
+    Binding, Change, ChangedPart, CpuSet, Effect, GuestRef, GuestUuid, HelperPlacement, HostId,
+    HostRef, Mode, PageSize, Pcpu, Plan, PlanId, Pnode, Predicate, Vcpu, VirtualTopology, Vnode,
+    VnumaNode,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ pub struct PlanDoc {
     pub helpers: HelperPlacementDoc,
     pub claims: Vec<ClaimDoc>,
     pub fixes: Vec<GuestFixDoc>,
+    pub changes: Vec<ChangeDoc>,
     pub requires: Vec<PredicateDoc>,
     pub levels: LevelsDoc,
     pub reasons: Vec<ReasonDoc>,
@@ -65,6 +67,53 @@ wire! {
             pages: u64,
         },
         FrozenTopology { digest: Option<String> },
+    }
+}
+
+wire! { struct ChangeDoc = Change { what: ChangedPart, effect: Effect } }
+
+wire! { enum EffectDoc = Effect { Live, NextBoot } }
+
+/// The parts of a guest by name; a fix by its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ChangedPartDoc {
+    VcpuPins,
+    EmulatorPin,
+    IothreadPins,
+    VnumaNodes,
+    GuestCpuTopology,
+    MemoryBinding,
+    Hugepages,
+    Fix(GuestFixDoc),
+}
+
+impl Wire for ChangedPart {
+    type Doc = ChangedPartDoc;
+    fn to_doc(&self) -> ChangedPartDoc {
+        match self {
+            Self::VcpuPins => ChangedPartDoc::VcpuPins,
+            Self::EmulatorPin => ChangedPartDoc::EmulatorPin,
+            Self::IothreadPins => ChangedPartDoc::IothreadPins,
+            Self::VnumaNodes => ChangedPartDoc::VnumaNodes,
+            Self::GuestCpuTopology => ChangedPartDoc::GuestCpuTopology,
+            Self::MemoryBinding => ChangedPartDoc::MemoryBinding,
+            Self::Hugepages => ChangedPartDoc::Hugepages,
+            Self::Fix(fix) => ChangedPartDoc::Fix(fix.to_doc()),
+        }
+    }
+    fn from_doc(doc: ChangedPartDoc) -> Self {
+        match doc {
+            ChangedPartDoc::VcpuPins => Self::VcpuPins,
+            ChangedPartDoc::EmulatorPin => Self::EmulatorPin,
+            ChangedPartDoc::IothreadPins => Self::IothreadPins,
+            ChangedPartDoc::VnumaNodes => Self::VnumaNodes,
+            ChangedPartDoc::GuestCpuTopology => Self::GuestCpuTopology,
+            ChangedPartDoc::MemoryBinding => Self::MemoryBinding,
+            ChangedPartDoc::Hugepages => Self::Hugepages,
+            ChangedPartDoc::Fix(fix) => Self::Fix(Wire::from_doc(fix)),
+        }
     }
 }
 
@@ -119,6 +168,7 @@ impl PlanDoc {
             helpers,
             claims,
             fixes,
+            changes,
             requires,
             levels,
             reasons,
@@ -140,6 +190,7 @@ impl PlanDoc {
             helpers: helpers.to_doc(),
             claims: claims.to_doc(),
             fixes: fixes.to_doc(),
+            changes: changes.to_doc(),
             requires: requires.to_doc(),
             levels: levels.to_doc(),
             reasons: reasons.to_doc(),
@@ -172,6 +223,7 @@ impl PlanDoc {
             helpers: Wire::from_doc(self.helpers),
             claims: Wire::from_doc(self.claims),
             fixes: Wire::from_doc(self.fixes),
+            changes: Wire::from_doc(self.changes),
             requires: Wire::from_doc(self.requires),
             levels: Wire::from_doc(self.levels),
             reasons: Wire::from_doc(self.reasons),

@@ -4,13 +4,12 @@ use crate::error::EngineError;
 use crate::intent::{GuestRecord, HostState};
 use crate::ledger_view::{Guests, KnownGuest, LedgerView, read_guests, view};
 use crate::ports::{
-    Cancel, Clock, CommitOutcome, DomainEditor, GuestSummary, HostLock, Hypervisor, PortError,
-    Store,
+    Cancel, Clock, CommitOutcome, Depth, DomainEditor, GuestSummary, HostLock, Hypervisor,
+    PortError, ShutdownOptions, Store,
 };
 use numawise_documents::{parse_frozen, text_digest};
 use numawise_model::{Event, FrozenTopology, GuestConfig, GuestUuid, Host, HostId, PageCounts};
 use std::cell::RefCell;
-use std::time::Duration;
 
 /// Places where a test may kill the process: after each change, and after each journal entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +50,7 @@ pub struct Engine<'a> {
     pub editor: &'a dyn DomainEditor,
     pub clock: &'a dyn Clock,
     pub cancel: &'a Cancel,
-    pub shutdown_timeout: Duration,
+    pub shutdown: ShutdownOptions,
     /// Where events go.
     pub emit: RefCell<Box<dyn FnMut(Event) + 'a>>,
     /// Called at every [`CrashPoint`]; does nothing outside tests.
@@ -118,7 +117,7 @@ impl Engine<'_> {
 
     /// Memory the guest gives back when it stops.
     pub(crate) fn held_pages(&self, guest: &GuestUuid) -> Result<PageCounts, EngineError> {
-        let facts = self.hypervisor.observe(guest)?;
+        let facts = self.hypervisor.observe(guest, Depth::Pages)?;
         Ok(facts.map(|facts| facts.pages).unwrap_or_else(PageCounts::new))
     }
 

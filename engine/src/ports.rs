@@ -6,7 +6,10 @@
 
 use crate::intent::{HostState, IntentId, Step};
 use crate::usage::UsageSample;
-use numawise_model::{GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, Plan, PlanId};
+use numawise_model::{
+    GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, MappingFacts, Obstacle, Pins,
+    Plan, PlanId, ThreadFacts,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -51,6 +54,40 @@ pub struct GuestSummary {
     pub uuid: GuestUuid,
     pub name: String,
     pub running: bool,
+    /// Has a stored definition; a transient guest is gone when it stops.
+    pub persistent: bool,
+}
+
+/// How a guest is stopped.
+#[derive(Clone, Copy, Debug)]
+pub struct ShutdownOptions {
+    pub timeout: Duration,
+    /// Pull the plug when the time is up, instead of giving up.
+    pub force: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    Orderly,
+    /// It did not stop by itself.
+    Forced,
+}
+
+/// How closely a running guest is looked at. Each takes longer than the one before: memory maps of
+/// big guests take the kernel seconds, and the guest agent takes its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    Threads,
+    Pages,
+    /// And what the guest itself sees.
+    Guest,
+}
+
+/// A snapshot with the domain XML that reverting to it brings back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestSnapshot {
+    pub name: String,
+    pub domain_xml: String,
 }
 
 /// libvirt, or the embedded hypervisor. Definitions are XML text: what comes out is the inactive
@@ -70,15 +107,33 @@ pub trait Hypervisor {
     fn live_xml(&self, guest: &GuestUuid) -> Result<Option<String>, PortError>;
     fn define(&self, xml: &str) -> Result<(), PortError>;
     fn start(&self, guest: &GuestUuid) -> Result<(), PortError>;
-    /// A full, orderly stop; returns when the guest is off.
+    /// A full stop; returns when the guest is off. Never unplugs it without `options.force`.
     fn shutdown(
         &self,
         guest: &GuestUuid,
-        timeout: Duration,
+        options: ShutdownOptions,
         cancel: &Cancel,
-    ) -> Result<(), PortError>;
-    /// Affinities and pages as they are; `None` while the guest is off.
-    fn observe(&self, guest: &GuestUuid) -> Result<Option<GuestFacts>, PortError>;
+    ) -> Result<Stopped, PortError>;
+    /// Moves threads of the running guest at once; those that `pins` does not name stay. The
+    /// stored definition is not touched.
+    fn pin_live(&self, guest: &GuestUuid, pins: &Pins) -> Result<(), PortError>;
+    /// Work of others on the guest that a change would collide with; snapshots apart.
+    fn obstacles(&self, guest: &GuestUuid) -> Result<Vec<Obstacle>, PortError>;
+    fn snapshots(&self, guest: &GuestUuid) -> Result<Vec<GuestSnapshot>, PortError>;
+    /// Affinities and pages by the kernel's word, as far as it can be had from here; `None` while
+    /// the guest is off.
+    fn observe(&self, guest: &GuestUuid, depth: Depth) -> Result<Option<GuestFacts>, PortError>;
+    /// Waits until something about any guest may have changed, or the time is up.
+    fn wait_for_change(&self, at_most: Duration, cancel: &Cancel) -> Result<(), PortError>;
+}
+
+/// Processes of the machine that guests run on, as its kernel tells of them.
+pub trait Processes {
+    /// The process with all of these arguments in its command line.
+    fn find(&self, arguments: &[&str]) -> Result<Option<u32>, PortError>;
+    /// `None` when the process is gone.
+    fn threads(&self, pid: u32) -> Result<Option<Vec<ThreadFacts>>, PortError>;
+    fn mappings(&self, pid: u32) -> Result<Option<Vec<MappingFacts>>, PortError>;
 }
 
 /// Finds a guest by name or UUID.

@@ -7,7 +7,7 @@
 use crate::error::{EngineError, Staleness};
 use crate::intent::{AppliedPlan, GuestRecord, HostState, Intent, IntentKind, IntentStatus, Step};
 use crate::loop_parts::{CrashPoint, Engine};
-use crate::ports::{DomainEditor, GuestSummary, PortError};
+use crate::ports::{DomainEditor, GuestSummary, PortError, Stopped};
 use numawise_documents::frozen_to_json;
 use numawise_model::{Event, Finding, FrozenTopology, HostId, Plan};
 
@@ -171,7 +171,10 @@ impl Engine<'_> {
         if self.hypervisor.live_xml(&guest.uuid)?.is_some() {
             self.stop_if_cancelled()?;
             self.emit(Event::ShuttingDown { guest: guest.name.clone() });
-            self.hypervisor.shutdown(&guest.uuid, self.shutdown_timeout, self.cancel)?;
+            let stopped = self.hypervisor.shutdown(&guest.uuid, self.shutdown, self.cancel)?;
+            if stopped == Stopped::Forced {
+                self.emit(Event::ForcedOff { guest: guest.name.clone() });
+            }
             self.probe(CrashPoint::ShutDownDone);
             self.store.append_step(&intent.id, &Step::ShutDown)?;
             self.probe(CrashPoint::ShutDownJournaled);

@@ -196,6 +196,7 @@ mod tests {
             helpers: HelperPlacement::default(),
             claims: Vec::new(),
             fixes: Vec::new(),
+            changes: Vec::new(),
             requires: Vec::new(),
             levels: Levels::default(),
             reasons: Vec::new(),

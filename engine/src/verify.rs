@@ -3,7 +3,7 @@
 use crate::error::EngineError;
 use crate::intent::{AppliedPlan, GuestRecord};
 use crate::loop_parts::{Engine, Situation};
-use crate::ports::{GuestSummary, find_guest};
+use crate::ports::{Depth, GuestSummary, find_guest};
 use crate::recover::backup_in;
 use numawise_audit::{Seen, judge_guest, judge_ledger};
 use numawise_documents::topology_digest;
@@ -128,7 +128,7 @@ impl Engine<'_> {
             // It is not among those that could be read: reading it again says why.
             None => (self.read_guest(guest)?.1, self.live_config(guest)?),
         };
-        Ok(Look { stored, live, facts: self.hypervisor.observe(&guest.uuid)? })
+        Ok(Look { stored, live, facts: self.hypervisor.observe(&guest.uuid, Depth::Guest)? })
     }
 
     /// The definition that the plan in force replaced.

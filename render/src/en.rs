@@ -5,6 +5,7 @@
 pub mod events;
 pub mod findings;
 pub mod labels;
+pub mod obstacles;
 pub mod predicates;
 pub mod reasons;
 pub mod refusals;

@@ -7,23 +7,39 @@ use anyhow::{Context, Result};
 use numawise_embedded::EmbeddedHypervisor;
 use numawise_engine::loop_parts::{CrashPoint, Engine};
 use numawise_engine::planning::FreshIds;
-use numawise_engine::ports::{Cancel, Clock, Hypervisor, Store};
+use numawise_engine::ports::{Cancel, Clock, Hypervisor, ShutdownOptions, Store};
 use numawise_engine::usage::{UsageAverage, UsageSample, average};
 use numawise_libvirt::DomainXmlEditor;
 use numawise_model::{ClaimId, CpuPools, Event, HostId, PlanId};
 use numawise_store::SqliteStore;
 use std::cell::RefCell;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub struct Session {
     pub config: Config,
-    pub hypervisor: EmbeddedHypervisor,
+    pub hypervisor: Connection,
     pub store: SqliteStore,
     editor: DomainXmlEditor,
     clock: SystemClock,
     cancel: Cancel,
     quiet: bool,
+}
+
+/// The hypervisor behind `--connect`.
+pub enum Connection {
+    Embedded(EmbeddedHypervisor),
+}
+
+impl Deref for Connection {
+    type Target = dyn Hypervisor;
+
+    fn deref(&self) -> &(dyn Hypervisor + 'static) {
+        match self {
+            Self::Embedded(hypervisor) => hypervisor,
+        }
+    }
 }
 
 struct SystemClock;
@@ -44,6 +60,9 @@ pub struct CarryOutArgs {
     /// Seconds the guest may take to shut down.
     #[arg(long, value_name = "SEC", default_value_t = 300)]
     pub shutdown_timeout: u64,
+    /// Switch the guest off when it has not shut down in time.
+    #[arg(long)]
+    pub force: bool,
     /// Guests that are off give up what they hold.
     #[arg(long)]
     pub ignore_stopped: bool,
@@ -86,15 +105,16 @@ impl Session {
     pub fn engine(&self, carry_out: Option<&CarryOutArgs>) -> Engine<'_> {
         let crash_at = carry_out.and_then(|args| args.crash_at);
         let timeout = carry_out.map_or(300, |args| args.shutdown_timeout);
+        let force = carry_out.is_some_and(|args| args.force);
         let simulated = self.hypervisor.is_simulated();
         let quiet = self.quiet;
         Engine {
-            hypervisor: &self.hypervisor,
+            hypervisor: &*self.hypervisor,
             store: &self.store,
             editor: &self.editor,
             clock: &self.clock,
             cancel: &self.cancel,
-            shutdown_timeout: Duration::from_secs(timeout),
+            shutdown: ShutdownOptions { timeout: Duration::from_secs(timeout), force },
             emit: RefCell::new(Box::new(move |event| tell(&event, simulated, quiet))),
             probe: Box::new(move |point| {
                 if crash_at == Some(point) {
@@ -137,9 +157,13 @@ pub fn fresh_ids() -> FreshIds {
     FreshIds { plan: PlanId(fresh_id()), claims: [ClaimId(fresh_id()), ClaimId(fresh_id())] }
 }
 
-fn connect(config: &Config) -> Result<EmbeddedHypervisor> {
-    let folder = embedded_folder(config)?;
-    let Some(file) = host_file(&folder)? else {
+fn connect(config: &Config) -> Result<Connection> {
+    Ok(Connection::Embedded(open_embedded(&embedded_folder(config)?)?))
+}
+
+/// The simulated host in a folder.
+pub fn open_embedded(folder: &Path) -> Result<EmbeddedHypervisor> {
+    let Some(file) = host_file(folder)? else {
         let text = format!(
             "there is no embedded hypervisor in {}\nMake one: numawise embedded init --host \
              bundled:two-socket-64 (or --host FILE, a capture of your own machine)",
@@ -155,7 +179,7 @@ fn connect(config: &Config) -> Result<EmbeddedHypervisor> {
         let text = format!("{}/host-id is empty; it should hold the host's id", folder.display());
         return Err(coded(USAGE, text));
     }
-    Ok(EmbeddedHypervisor::open(&folder, host, HostId(id.to_owned()))?)
+    Ok(EmbeddedHypervisor::open(folder, host, HostId(id.to_owned()))?)
 }
 
 /// What the simulated host is read from: a capture, or the XML that it was made from.

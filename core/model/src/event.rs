@@ -1,6 +1,7 @@
 //! What happens while a plan is carried out. The engine emits these; only the command line prints.
 
 use crate::finding::Finding;
+use crate::obstacle::{ForeignOwner, Obstacle};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -24,6 +25,24 @@ pub enum Event {
     },
     ShuttingDown {
         guest: String,
+    },
+    /// It did not stop in time, and `--force` was given.
+    ForcedOff {
+        guest: String,
+    },
+    /// The threads of the running guest were moved.
+    PinnedLive {
+        guest: String,
+    },
+    /// Told to go on although somebody else owns the guest.
+    OwnerOverridden {
+        guest: String,
+        owner: ForeignOwner,
+    },
+    /// In nobody's way now, but worth knowing.
+    ObstacleNoticed {
+        guest: String,
+        obstacle: Obstacle,
     },
     Starting {
         guest: String,

@@ -5,6 +5,8 @@ use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pcpu, Pnode, Vcpu, Vnode};
 use crate::ledger::Owner;
 use crate::levels::PageSize;
+use crate::observed::Sight;
+use crate::obstacle::{ForeignOwner, Obstacle};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -258,6 +260,31 @@ pub enum FindingKind {
     },
     VnodeWithoutMemory {
         vnode: Vnode,
+    },
+    /// Nobody could look; what was asked of verify is not answered there.
+    NotVerified {
+        what: Sight,
+        why: String,
+    },
+    /// The cgroup of a vCPU thread leaves out pCPUs that it is bound to.
+    CgroupKeepsOut {
+        vcpu: Vcpu,
+        expected: CpuSet,
+        cgroup: CpuSet,
+    },
+    /// The vCPUs move at once, their memory is bound where it is until the next boot.
+    MemoryStaysBehind {
+        vnode: Vnode,
+        memory_nodes: NodeSet,
+        cpu_node: Pnode,
+    },
+    /// Another manager's guest: shown and audited, not changed.
+    ForeignGuest {
+        owner: ForeignOwner,
+    },
+    /// Reverting, saving or copying that a change would collide with.
+    Obstructed {
+        obstacle: Obstacle,
     },
 }
 

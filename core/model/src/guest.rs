@@ -3,6 +3,7 @@
 use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Vcpu, Vnode};
 use crate::levels::PageSize;
+use crate::obstacle::Manager;
 use crate::plan::{MemoryMode, VirtualTopology};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -60,11 +61,21 @@ pub struct GuestConfig {
     pub immediate_allocation: bool,
     /// PCI addresses passed through, `0000:41:00.0`.
     pub host_devices: Vec<String>,
+    /// Who else says that the guest is theirs, by a note in the metadata.
+    pub manager: Option<Manager>,
     /// `<numawise:topology>` in the metadata, as text that `documents` reads.
     pub frozen_note: Option<String>,
 }
 
 impl GuestConfig {
+    pub fn pins(&self) -> Pins {
+        Pins {
+            vcpus: self.vcpu_pins.clone(),
+            emulator: self.emulator_pin.clone(),
+            iothreads: self.iothread_pins.clone(),
+        }
+    }
+
     pub fn takes_l3_cache(&self) -> bool {
         takes_l3_cache(self.cpu_mode.as_deref(), self.architecture.as_deref())
     }
@@ -149,6 +160,14 @@ impl FrozenTopology {
     pub fn same_for_guest(&self, other: &VirtualTopology) -> bool {
         self.cpu == other.cpu && self.cells == other.cells()
     }
+}
+
+/// Where the threads of a guest may run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pins {
+    pub vcpus: BTreeMap<Vcpu, CpuSet>,
+    pub emulator: Option<CpuSet>,
+    pub iothreads: BTreeMap<u32, CpuSet>,
 }
 
 /// What an apply writes into the domain XML. Everything else stays byte for byte.

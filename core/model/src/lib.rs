@@ -14,7 +14,9 @@ pub mod ledger;
 pub mod levels;
 pub mod list_text;
 pub mod observed;
+pub mod obstacle;
 pub mod plan;
+pub mod process;
 pub mod reason;
 pub mod refusal;
 pub mod request;
@@ -23,7 +25,7 @@ pub mod topology;
 pub use event::Event;
 pub use finding::{Finding, FindingKind, Severity, Subject};
 pub use guest::{
-    FrozenTopology, GuestConfig, GuestCpuTopology, GuestEdit, GuestFix, GuestUuid, PinEdit,
+    FrozenTopology, GuestConfig, GuestCpuTopology, GuestEdit, GuestFix, GuestUuid, PinEdit, Pins,
     VnumaEdit,
 };
 pub use id_set::{CpuSet, IdSet, MAX_ID, NodeSet, VcpuSet};
@@ -31,11 +33,13 @@ pub use ids::{CoreId, Id, L3Id, PackageId, Pcpu, Pnode, Vcpu, Vnode};
 pub use ledger::{Claim, ClaimId, Ledger, Mode, Owner, Purpose, Source};
 pub use levels::{HugepageLevels, Levels, NodeLevels, PageCounts, PageSize, Utilisation};
 pub use list_text::{ListError, ListErrorKind, Rule, parse_list, parse_mask, parse_rule};
-pub use observed::GuestFacts;
+pub use observed::{GuestFacts, Sight, Unseen};
+pub use obstacle::{ForeignOwner, Manager, Obstacle};
 pub use plan::{
-    Binding, GuestRef, HelperPlacement, HostId, HostRef, MemoryMode, Plan, PlanId, Predicate,
-    VirtualTopology, VnumaNode,
+    Binding, Change, ChangedPart, Effect, GuestRef, HelperPlacement, HostId, HostRef, MemoryMode,
+    Plan, PlanId, Predicate, VirtualTopology, VnumaNode,
 };
+pub use process::{MappingFacts, MappingPolicy, ThreadFacts};
 pub use reason::Reason;
 pub use refusal::Refusal;
 pub use request::{BindRule, CpuPools, Policy, Request};

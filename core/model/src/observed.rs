@@ -18,4 +18,24 @@ pub struct GuestFacts {
     pub pages_by_vnode: Option<BTreeMap<Vnode, PageCounts>>,
     /// The guest's own view of its nodes, where something inside answers.
     pub guest_cells: Option<Vec<GuestCell>>,
+    /// What the cpuset cgroup of each vCPU thread leaves it, where there is one.
+    pub vcpu_cgroup: BTreeMap<Vcpu, CpuSet>,
+    /// What could not be looked at.
+    pub unseen: Vec<Unseen>,
+}
+
+/// Something that nobody looked at: neither right nor wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    pub what: Sight,
+    pub why: String,
+}
+
+/// What verify looks at beyond the definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sight {
+    Threads,
+    Pages,
+    /// The guest's own view of its nodes.
+    GuestNodes,
 }

@@ -62,12 +62,45 @@ pub struct Plan {
     pub helpers: HelperPlacement,
     pub claims: Vec<Claim>,
     pub fixes: Vec<GuestFix>,
+    /// What the guest has otherwise today, and when each part takes effect.
+    pub changes: Vec<Change>,
     /// What must still hold when the claims are made.
     pub requires: Vec<Predicate>,
     /// As they were when the plan was made; recorded, not digested.
     pub levels: Levels,
     pub reasons: Vec<Reason>,
     pub findings: Vec<Finding>,
+}
+
+/// A part of a guest that a plan changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    pub what: ChangedPart,
+    pub effect: Effect,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangedPart {
+    VcpuPins,
+    EmulatorPin,
+    IothreadPins,
+    /// vNUMA nodes: their vCPUs, memory and distances.
+    VnumaNodes,
+    /// Sockets, dies, cores, threads, and the L3 element.
+    GuestCpuTopology,
+    /// Which pNUMA node each vNUMA node's memory comes from.
+    MemoryBinding,
+    Hugepages,
+    Fix(GuestFix),
+}
+
+/// When a change reaches the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// At once, with `apply --live`; else at the next boot.
+    Live,
+    /// Guest ABI, or memory that is taken at start.
+    NextBoot,
 }
 
 impl Plan {

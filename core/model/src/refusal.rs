@@ -6,6 +6,7 @@ use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pnode, Vcpu, Vnode};
 use crate::ledger::{ClaimConflict, Owner};
 use crate::levels::PageSize;
+use crate::obstacle::{ForeignOwner, Obstacle};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -150,6 +151,9 @@ pub enum Refusal {
     MaxSockets {
         asked: u32,
     },
+    /// Whoever made the guest would undo what numawise writes.
+    OwnedByAnother(ForeignOwner),
+    Blocked(Obstacle),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use numawise_model::finding::SetKind;
 use numawise_model::guest::GuestCell;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{
-    Claim, ClaimId, CpuSet, Finding, FindingKind, GuestCpuTopology, GuestUuid, Mode, NodeSet,
-    Owner, PageSize, Pcpu, Pnode, Predicate, Purpose, Reason, Severity, Source, Subject, Vcpu,
-    VcpuSet, Vnode,
+    Claim, ClaimId, CpuSet, Finding, FindingKind, ForeignOwner, GuestCpuTopology, GuestUuid,
+    Manager, Mode, NodeSet, Obstacle, Owner, PageSize, Pcpu, Pnode, Predicate, Purpose, Reason,
+    Severity, Sight, Source, Subject, Vcpu, VcpuSet, Vnode,
 };
 use std::collections::BTreeMap;
 
@@ -226,7 +226,16 @@ fn of_guests() -> Vec<FindingKind> {
         K::GuestUnreadable { why: "two vcpu elements".to_owned() },
         K::HostTopologyChanged,
         K::ClaimedCpusGone { cpus: some.clone() },
-        K::ExclusiveCpusShared { cpus: some, with: Owner::Reserved },
+        K::ExclusiveCpusShared { cpus: some.clone(), with: Owner::Reserved },
         K::VnodeWithoutMemory { vnode: Vnode(1) },
+        K::NotVerified { what: Sight::Pages, why: "from afar".to_owned() },
+        K::CgroupKeepsOut { vcpu: Vcpu(3), expected: some, cgroup: cpus("1") },
+        K::MemoryStaysBehind { vnode: Vnode(1), memory_nodes: nodes("0"), cpu_node: Pnode(1) },
+        K::ForeignGuest { owner: ForeignOwner::Managed { by: Manager::KubeVirt } },
+        K::ForeignGuest { owner: ForeignOwner::Transient },
+        K::Obstructed { obstacle: Obstacle::ManagedSave },
+        K::Obstructed { obstacle: Obstacle::BlockJob { disk: "vda".to_owned() } },
+        K::Obstructed { obstacle: Obstacle::Job { what: "migration".to_owned() } },
+        K::Obstructed { obstacle: Obstacle::SnapshotOfOtherTopology { name: "before".to_owned() } },
     ]
 }

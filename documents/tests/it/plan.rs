@@ -6,9 +6,9 @@ use crate::every_variant::{
 use expect_test::expect_file;
 use numawise_documents::{parse_plan, plan_to_json};
 use numawise_model::{
-    BindRule, Binding, GuestFix, GuestRef, HelperPlacement, HostId, HostRef, HugepageLevels,
-    Levels, MemoryMode, Mode, NodeLevels, PageSize, Pcpu, Plan, PlanId, Pnode, Policy, Request,
-    Utilisation, Vcpu, VirtualTopology, VnumaNode,
+    BindRule, Binding, Change, ChangedPart, Effect, GuestFix, GuestRef, HelperPlacement, HostId,
+    HostRef, HugepageLevels, Levels, MemoryMode, Mode, NodeLevels, PageSize, Pcpu, Plan, PlanId,
+    Pnode, Policy, Request, Utilisation, Vcpu, VirtualTopology, VnumaNode,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +34,10 @@ pub fn plan_with_everything() -> Plan {
             iothreads: BTreeMap::from([(2, cpus("0")), (10, cpus("1"))]),
         },
         claims: claims(),
+        changes: vec![
+            Change { what: ChangedPart::VcpuPins, effect: Effect::Live },
+            Change { what: ChangedPart::Fix(GuestFix::BalloonOff), effect: Effect::NextBoot },
+        ],
         fixes: vec![
             GuestFix::BalloonOff,
             GuestFix::AllVcpusAtBoot,

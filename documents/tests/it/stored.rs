@@ -8,7 +8,8 @@ use numawise_documents::{
     Wire, frozen_digest, frozen_to_json, ledger_to_json, parse_frozen, parse_ledger, text_digest,
 };
 use numawise_model::{
-    FrozenTopology, GuestFacts, Ledger, PageCounts, PageSize, Pcpu, Pnode, Vcpu, Vnode,
+    FrozenTopology, GuestFacts, Ledger, PageCounts, PageSize, Pcpu, Pnode, Sight, Unseen, Vcpu,
+    Vnode,
 };
 use std::collections::BTreeMap;
 
@@ -49,6 +50,8 @@ fn what_was_seen_of_a_guest_comes_back() {
         pages: pages.clone(),
         pages_by_vnode: Some(BTreeMap::from([(Vnode(0), pages)])),
         guest_cells: Some(cells()),
+        vcpu_cgroup: BTreeMap::from([(Vcpu(0), cpus("32-33"))]),
+        unseen: vec![Unseen { what: Sight::GuestNodes, why: "no agent".to_owned() }],
     };
     for facts in [seen, GuestFacts::default()] {
         let text = serde_json::to_string(&facts.to_doc()).expect("JSON");

@@ -1,5 +1,6 @@
 //! What is said while a plan is carried out.
 
+use crate::en::obstacles::{obstacle, owner as whose};
 use crate::quantity::count;
 use numawise_model::event::{Event as E, Recovery};
 use numawise_model::{Finding, Severity};
@@ -18,6 +19,16 @@ pub fn event(event: &E) -> String {
             format!("{guest}: the definition says so already, nothing to store")
         }
         E::ShuttingDown { guest } => format!("{guest}: shutting down"),
+        E::ForcedOff { guest } => {
+            format!("{guest}: did not stop in time and was switched off (--force)")
+        }
+        E::PinnedLive { guest } => format!("{guest}: the threads of the running guest are moved"),
+        E::OwnerOverridden { guest, owner } => {
+            format!("{guest}: changed all the same (--override-owner), although {}", whose(*owner))
+        }
+        E::ObstacleNoticed { guest, obstacle: seen } => {
+            format!("{guest}: note: {}", obstacle(seen).sentence)
+        }
         E::Starting { guest } => format!("{guest}: starting"),
         E::Running { guest } => format!("{guest}: running"),
         E::TakesEffectAtNextBoot { guest } => format!(

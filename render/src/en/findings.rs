@@ -5,7 +5,7 @@ mod guest;
 mod host;
 mod plan;
 
-use super::Said;
+use super::{Said, obstacles};
 use numawise_model::finding::FindingKind as K;
 use numawise_model::{Severity, Subject};
 
@@ -97,5 +97,14 @@ pub fn finding(kind: &K) -> Said {
         K::ClaimedCpusGone { cpus } => guest::claimed_cpus_gone(cpus),
         K::ExclusiveCpusShared { cpus, with } => guest::exclusive_cpus_shared(cpus, with),
         K::VnodeWithoutMemory { vnode } => guest::vnode_without_memory(*vnode),
+        K::NotVerified { what, why } => guest::not_verified(*what, why),
+        K::CgroupKeepsOut { vcpu, expected, cgroup } => {
+            guest::cgroup_keeps_out(*vcpu, expected, cgroup)
+        }
+        K::MemoryStaysBehind { vnode, memory_nodes, cpu_node } => {
+            guest::memory_stays_behind(*vnode, memory_nodes, *cpu_node)
+        }
+        K::ForeignGuest { owner } => obstacles::foreign_guest(*owner),
+        K::Obstructed { obstacle } => obstacles::obstacle(obstacle),
     }
 }

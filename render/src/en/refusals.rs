@@ -5,7 +5,7 @@ mod cpus;
 mod guest;
 mod memory;
 
-use super::Said;
+use super::{Said, obstacles};
 use numawise_model::Refusal as R;
 
 pub fn refusal(refusal: &R) -> Said {
@@ -69,5 +69,7 @@ pub fn refusal(refusal: &R) -> Said {
         R::TopologyFrozen { differences } => guest::topology_frozen(differences),
         R::CellsPerNode { asked, node, vcpus } => guest::cells_per_node(*asked, *node, *vcpus),
         R::MaxSockets { asked } => guest::max_sockets(*asked),
+        R::OwnedByAnother(owner) => obstacles::owned_by_another(*owner),
+        R::Blocked(obstacle) => obstacles::obstacle(obstacle),
     }
 }

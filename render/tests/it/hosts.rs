@@ -280,6 +280,7 @@ pub fn seed_plan() -> numawise_model::Plan {
         helpers: view.helpers.clone(),
         claims: Vec::new(),
         fixes: vec![GuestFix::BalloonOff],
+        changes: Vec::new(),
         requires: Vec::new(),
         levels: host.levels.clone(),
         reasons: Vec::new(),

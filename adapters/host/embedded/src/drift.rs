@@ -4,7 +4,7 @@
 use crate::memory::Room;
 use crate::{EmbeddedHypervisor, canonical, failed};
 use numawise_engine::ports::PortError;
-use numawise_model::{CpuSet, GuestUuid, PageCounts, PageSize, Pnode, Vcpu, Vnode};
+use numawise_model::{CpuSet, GuestUuid, PageCounts, PageSize, Pins, Pnode, Vcpu, Vnode};
 use std::collections::BTreeMap;
 
 impl EmbeddedHypervisor {
@@ -30,6 +30,37 @@ impl EmbeddedHypervisor {
             )));
         };
         affinity.clone_from(cpus);
+        change.write_running(&guest, &running)
+    }
+
+    /// Sets the affinity of the threads that `pins` names.
+    pub(crate) fn move_threads(&self, guest: &GuestUuid, pins: &Pins) -> Result<(), PortError> {
+        let guest = canonical(guest)?;
+        let change = self.folder.change()?;
+        self.must_run(&change, &guest)?;
+        let Some(mut running) = change.running(&guest)? else {
+            return Err(self.no_guest(&guest));
+        };
+        let online = &self.host.topology.online;
+        let all = pins.vcpus.values().chain(&pins.emulator).chain(pins.iothreads.values());
+        if let Some(cpus) = all.into_iter().find(|c| c.is_empty() || !c.is_subset(online)) {
+            return Err(failed(format!(
+                "cannot set CPU affinity to '{cpus}': Invalid argument: the host has {online}"
+            )));
+        }
+        for (vcpu, cpus) in &pins.vcpus {
+            let affinity = running.vcpus.get_mut(vcpu);
+            *affinity.ok_or_else(|| failed(format!("guest {guest} has no vCPU {vcpu}")))? =
+                cpus.clone();
+        }
+        for (id, cpus) in &pins.iothreads {
+            let affinity = running.iothreads.get_mut(id);
+            *affinity.ok_or_else(|| failed(format!("guest {guest} has no I/O thread {id}")))? =
+                cpus.clone();
+        }
+        if let Some(cpus) = &pins.emulator {
+            running.emulator.clone_from(cpus);
+        }
         change.write_running(&guest, &running)
     }
 

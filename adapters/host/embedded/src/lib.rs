@@ -25,12 +25,14 @@ mod xml;
 
 use crate::domain::Domain;
 use crate::folder::{Change, Folder, View};
-use numawise_engine::ports::{Cancel, GuestSummary, Hypervisor, PortError};
+use numawise_engine::ports::{
+    Cancel, Depth, GuestSnapshot, GuestSummary, Hypervisor, PortError, ShutdownOptions, Stopped,
+};
 use numawise_model::guest::GuestCell;
-use numawise_model::{GuestFacts, GuestUuid, Host, HostId, PageCounts, Vnode};
+use numawise_model::{GuestFacts, GuestUuid, Host, HostId, Obstacle, PageCounts, Pins, Vnode};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Guests in a folder, on a host that is a value.
 pub struct EmbeddedHypervisor {
@@ -212,9 +214,9 @@ impl Hypervisor for EmbeddedHypervisor {
     fn shutdown(
         &self,
         guest: &GuestUuid,
-        _timeout: Duration,
+        _options: ShutdownOptions,
         cancel: &Cancel,
-    ) -> Result<(), PortError> {
+    ) -> Result<Stopped, PortError> {
         let guest = canonical(guest)?;
         if cancel.is_set() {
             return Err(PortError::Cancelled);
@@ -222,10 +224,25 @@ impl Hypervisor for EmbeddedHypervisor {
         let change = self.folder.change()?;
         fail_if_planted(&change, Operation::Shutdown)?;
         self.must_run(&change, &guest)?;
-        change.remove_running(&guest)
+        change.remove_running(&guest)?;
+        Ok(Stopped::Orderly)
     }
 
-    fn observe(&self, guest: &GuestUuid) -> Result<Option<GuestFacts>, PortError> {
+    fn pin_live(&self, guest: &GuestUuid, pins: &Pins) -> Result<(), PortError> {
+        self.move_threads(guest, pins)
+    }
+
+    /// Nobody else works on simulated guests.
+    fn obstacles(&self, _guest: &GuestUuid) -> Result<Vec<Obstacle>, PortError> {
+        Ok(Vec::new())
+    }
+
+    fn snapshots(&self, _guest: &GuestUuid) -> Result<Vec<GuestSnapshot>, PortError> {
+        Ok(Vec::new())
+    }
+
+    /// Looks at everything whatever the depth: it is all in one file.
+    fn observe(&self, guest: &GuestUuid, _depth: Depth) -> Result<Option<GuestFacts>, PortError> {
         let guest = canonical(guest)?;
         let view = self.folder.view()?;
         let (Some(running), Some(live)) = (view.running(&guest)?, view.live(&guest)?) else {
@@ -241,7 +258,18 @@ impl Hypervisor for EmbeddedHypervisor {
             emulator_affinity: Some(running.emulator),
             iothread_affinity: running.iothreads,
             guest_cells: Some(seen_by_guest(&live)?),
+            ..GuestFacts::default()
         }))
+    }
+
+    /// Nothing tells of changes to files, so the time is cut into short looks by the caller's hand:
+    /// a second at most.
+    fn wait_for_change(&self, at_most: Duration, cancel: &Cancel) -> Result<(), PortError> {
+        let until = Instant::now() + at_most.min(Duration::from_secs(1));
+        while Instant::now() < until && !cancel.is_set() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if cancel.is_set() { Err(PortError::Cancelled) } else { Ok(()) }
     }
 }
 
@@ -286,7 +314,12 @@ fn summaries(view: &View<'_>) -> Result<Vec<GuestSummary>, PortError> {
             None => view.live(&uuid)?,
         };
         if let Some(xml) = xml {
-            guests.push(GuestSummary { name: xml::domain_name(&xml)?, uuid, running });
+            guests.push(GuestSummary {
+                name: xml::domain_name(&xml)?,
+                persistent: view.inactive(&uuid)?.is_some(),
+                uuid,
+                running,
+            });
         }
     }
     Ok(guests)

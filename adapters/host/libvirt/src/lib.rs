@@ -13,6 +13,7 @@ mod cpuset;
 mod edit;
 mod error;
 mod layout;
+mod manager;
 mod markup;
 mod note;
 mod order;

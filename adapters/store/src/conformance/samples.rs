@@ -184,6 +184,7 @@ pub fn plan(id: &str) -> Plan {
         },
         claims: claims(),
         fixes: vec![GuestFix::BalloonOff, GuestFix::AllVcpusAtBoot],
+        changes: Vec::new(),
         requires: vec![
             Predicate::CpusUnclaimed { cpus: CpuSet::range(32, 37), mode: Mode::Exclusive },
             Predicate::PagesAvailable { node: Pnode(1), size: PageSize::HUGE_2M, pages: 2048 },

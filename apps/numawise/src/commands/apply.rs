@@ -10,7 +10,7 @@ use numawise_documents::parse_plan;
 use numawise_documents::report::{ReportedGuest, change_to_json, outcome_to_json};
 use numawise_engine::apply::ApplyOptions;
 use numawise_engine::intent::IntentId;
-use numawise_engine::ports::{DomainEditor, Hypervisor, Store};
+use numawise_engine::ports::{DomainEditor, Store};
 use numawise_engine::reconcile::{Outcome, planned_xml};
 use numawise_model::{Plan, PlanId, Severity};
 use numawise_render::diff::Names;

@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use numawise_engine::error::{EngineError, Staleness};
 use numawise_engine::planning::PlannedGuest;
-use numawise_engine::ports::{Hypervisor, Store};
+use numawise_engine::ports::Store;
 use numawise_model::{GuestConfig, MemoryMode, PageSize, Policy, Request, Topology};
 use numawise_render::{PlanView, text};
 use std::process::ExitCode;

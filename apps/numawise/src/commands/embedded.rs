@@ -2,13 +2,13 @@
 
 use crate::config::{Config, GlobalArgs};
 use crate::failure::{USAGE, coded};
-use crate::session::{HOST_FILES, Session, embedded_folder, host_file};
+use crate::session::{HOST_FILES, Session, embedded_folder, host_file, open_embedded};
 use crate::{host_source, input_file, output, private_file};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use numawise_documents::report::done_to_json;
 use numawise_embedded::EmbeddedHypervisor;
-use numawise_engine::ports::{Cancel, Hypervisor, find_guest};
+use numawise_engine::ports::{Cancel, Hypervisor, ShutdownOptions, find_guest};
 use numawise_model::{GuestUuid, Pcpu, Pnode, Vcpu, parse_rule};
 use numawise_sysfs::Source;
 use std::fs::DirBuilder;
@@ -86,16 +86,23 @@ pub fn run(global: &GlobalArgs, command: &EmbeddedCommand) -> Result<ExitCode> {
     match command {
         EmbeddedCommand::Init(args) => init(global, args),
         EmbeddedCommand::Dumpxml { guest, live } => {
-            let session = Session::open(global)?;
-            let guest = find_guest(&session.hypervisor, guest)?.uuid;
-            dump(&session.hypervisor, &guest, *live)
+            let hypervisor = open(global)?;
+            let guest = find_guest(&hypervisor, guest)?.uuid;
+            dump(&hypervisor, &guest, *live)
         }
         change => {
-            let session = Session::open(global)?;
-            let done = make(&session.hypervisor, change)?;
+            let done = make(&open(global)?, change)?;
             said(global, &done)
         }
     }
+}
+
+/// The simulated host, once what a killed command left behind on it is brought to an end.
+fn open(global: &GlobalArgs) -> Result<EmbeddedHypervisor> {
+    let folder = embedded_folder(&Config::load(global)?)?;
+    let connect = Some(format!("embedded:{}", folder.display()));
+    Session::open(&GlobalArgs { connect, ..global.clone() })?;
+    open_embedded(&folder)
 }
 
 /// Carries out a command that changes the simulated host, and says what was done.
@@ -117,7 +124,8 @@ fn make(hypervisor: &EmbeddedHypervisor, command: &EmbeddedCommand) -> Result<St
             format!("{guest} is running")
         }
         EmbeddedCommand::Shutdown { guest } => {
-            hypervisor.shutdown(&find(guest)?, Duration::from_secs(60), &Cancel::default())?;
+            let options = ShutdownOptions { timeout: Duration::from_secs(60), force: false };
+            hypervisor.shutdown(&find(guest)?, options, &Cancel::default())?;
             format!("{guest} is off")
         }
         EmbeddedCommand::Repin { guest, vcpu, cpus } => {

@@ -7,7 +7,6 @@ use crate::session::{Session, note_usage, read_counters};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use numawise_documents::host_to_json;
-use numawise_engine::ports::Hypervisor;
 use numawise_engine::usage::{UsageAverage, average};
 use numawise_model::Host;
 use numawise_render::{HostView, svg, text};

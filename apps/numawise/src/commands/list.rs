@@ -7,7 +7,6 @@ use anyhow::Result;
 use clap::Args;
 use numawise_documents::Wire;
 use numawise_documents::report::{GuestLineDoc, ReportedGuest, guests_to_json, mode_word};
-use numawise_engine::ports::Hypervisor;
 use numawise_engine::verify::GuestState as Seen;
 use numawise_model::CpuSet;
 use numawise_render::{GuestRow, GuestState, text};

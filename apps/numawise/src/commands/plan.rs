@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use numawise_documents::{plan_to_json, text_digest};
 use numawise_engine::planning::plan_size;
-use numawise_engine::ports::{DomainEditor, Hypervisor, Store};
+use numawise_engine::ports::{DomainEditor, Store};
 use numawise_engine::reconcile::planned_xml;
 use numawise_libvirt::DomainXmlEditor;
 use numawise_model::{GuestConfig, GuestRef, GuestUuid, Host, Plan, Request};

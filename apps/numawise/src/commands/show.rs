@@ -6,7 +6,6 @@ use crate::session::Session;
 use anyhow::{Context, Result};
 use clap::Args;
 use numawise_documents::report::{GuestReport, ReportedGuest, guest_to_json};
-use numawise_engine::ports::Hypervisor;
 use numawise_engine::verify::GuestState as Seen;
 use numawise_render::{GuestState, GuestView, svg, text};
 use std::path::PathBuf;

@@ -7,7 +7,6 @@ use crate::session::Session;
 use anyhow::Result;
 use clap::Args;
 use numawise_documents::report::{ReportedGuest, verdict_to_json};
-use numawise_engine::ports::Hypervisor;
 use numawise_render::text;
 use std::process::ExitCode;
 

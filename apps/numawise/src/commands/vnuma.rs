@@ -42,7 +42,7 @@ pub fn run(global: &GlobalArgs, command: &VnumaCommand) -> Result<ExitCode> {
         VnumaCommand::Off(args) => (args, false),
     };
     let session = Session::open(global)?;
-    let guest = find_guest(&session.hypervisor, &args.guest)?;
+    let guest = find_guest(&*session.hypervisor, &args.guest)?;
     let config = numawise_engine::ports::DomainEditor::read(
         session.editor(),
         &session.hypervisor.inactive_xml(&guest.uuid)?,

@@ -154,6 +154,7 @@ fn plan() -> Plan {
         helpers: HelperPlacement { emulator: Some(set("7,8")), iothreads: BTreeMap::new() },
         claims: vec![promise],
         fixes: Vec::new(),
+        changes: Vec::new(),
         levels: Levels::default(),
         reasons: Vec::new(),
         findings: Vec::new(),

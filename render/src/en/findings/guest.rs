@@ -2,7 +2,7 @@
 
 use crate::en::{Said, are, list, owner, pcpus, say, seen_set, vnode};
 use crate::quantity::{count, pages};
-use numawise_model::{CpuSet, Owner, PageSize, Pnode, Vcpu, Vnode};
+use numawise_model::{CpuSet, NodeSet, Owner, PageSize, Pnode, Sight, Vcpu, Vnode};
 
 const APPLY_AGAIN: &str = "apply the plan again, or keep what is there with a new `numawise bind`";
 const MOVE_BACK: &str =
@@ -90,4 +90,29 @@ pub fn claimed_cpus_gone(cpus: &CpuSet) -> Said {
 pub fn vnode_without_memory(of: Vnode) -> Said {
     say(format!("{} has no memory: many guest kernels do not boot with such a node", vnode(of)))
         .way("give the guest more memory, or fewer vNUMA nodes")
+}
+
+pub fn not_verified(what: Sight, why: &str) -> Said {
+    let what = match what {
+        Sight::Threads => "the affinity of its threads was not looked at",
+        Sight::Pages => "the nodes of its pages were not looked at",
+        Sight::GuestNodes => "what the guest itself sees was not looked at",
+    };
+    say(format!("{what}: {why}"))
+}
+
+pub fn cgroup_keeps_out(vcpu: Vcpu, expected: &CpuSet, cgroup: &CpuSet) -> Said {
+    let (want, got) = (list(expected), list(cgroup));
+    say(format!("vCPU {vcpu} is bound to {want}, and its cgroup lets it have {got}")).way(
+        "give the CPUs back to the guests' slice: look at cpuset.cpus from the thread's cgroup up",
+    )
+}
+
+pub fn memory_stays_behind(of: Vnode, memory_nodes: &NodeSet, cpu_node: Pnode) -> Said {
+    say(format!(
+        "the vCPUs of {} move to node {cpu_node} at once; its memory stays on node {memory_nodes} \
+         until the next boot",
+        vnode(of)
+    ))
+    .way("shut the guest down fully and start it to bring both together")
 }

@@ -1,8 +1,8 @@
 //! A process killed between any two writes leaves the old state or the new one.
 
 use crate::life::{DIR, TASK, spawn};
-use crate::scene::{cpus, domain, open, uuid};
-use numawise_engine::ports::{Cancel, Hypervisor};
+use crate::scene::{OPTIONS, cpus, domain, open, uuid};
+use numawise_engine::ports::{Cancel, Depth, Hypervisor};
 use numawise_model::Vcpu;
 use std::env;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn churn() {
     let (Ok(round), Some(dir)) = (env::var(TASK), env::var_os(DIR)) else { return };
     let dir = Path::new(&dir);
     let hypervisor = open(dir);
-    let stop = || hypervisor.shutdown(&uuid(), Duration::from_secs(1), &Cancel::default());
+    let stop = || hypervisor.shutdown(&uuid(), OPTIONS, &Cancel::default());
     if hypervisor.guests().expect("guests").iter().any(|guest| guest.running) {
         stop().expect("a shutdown");
     }
@@ -69,7 +69,7 @@ fn fifty_kills_leave_the_old_or_the_new_state() {
         let inactive = hypervisor.inactive_xml(&uuid()).expect("a definition");
         assert!(texts.contains(&inactive), "round {round}: {inactive}");
         let live = hypervisor.live_xml(&uuid()).expect("a live definition or none");
-        let facts = hypervisor.observe(&uuid()).expect("facts or none");
+        let facts = hypervisor.observe(&uuid(), Depth::Guest).expect("facts or none");
         assert_eq!((live.is_some(), facts.is_some()), (guest.running, guest.running));
         if let (Some(live), Some(facts)) = (live, facts) {
             found_running += 1;

@@ -1,7 +1,7 @@
 //! What can be defined, and what the definition of a running guest does.
 
 use crate::scene::{CELLS, UUID, cpus, domain, failed, named, open, scene, uuid};
-use numawise_engine::ports::{GuestSummary, Hypervisor, PortError, find_guest};
+use numawise_engine::ports::{Depth, GuestSummary, Hypervisor, PortError, find_guest};
 use numawise_model::{GuestUuid, Vcpu};
 use std::os::unix::fs::PermissionsExt;
 
@@ -20,11 +20,12 @@ fn a_definition_comes_back_byte_for_byte() {
     assert_eq!(scene.hypervisor.inactive_xml(&uuid()).expect("the definition"), xml);
     let again = open(scene.dir.path());
     assert_eq!(again.inactive_xml(&uuid()).expect("the definition"), xml);
-    let guest = GuestSummary { uuid: uuid(), name: "vm".to_owned(), running: false };
+    let guest =
+        GuestSummary { uuid: uuid(), name: "vm".to_owned(), running: false, persistent: true };
     assert_eq!(again.guests().expect("guests"), std::slice::from_ref(&guest));
     assert_eq!(find_guest(&again, "vm").expect("a guest"), guest);
     assert_eq!(again.live_xml(&uuid()).expect("no live XML"), None);
-    assert_eq!(again.observe(&uuid()).expect("no facts"), None);
+    assert_eq!(again.observe(&uuid(), Depth::Guest).expect("no facts"), None);
 }
 
 #[test]

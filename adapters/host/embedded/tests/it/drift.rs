@@ -3,7 +3,7 @@
 use crate::scene::{
     BASE, CELLS, GIB, cpus, domain, failed, free_bytes, of_cell, open, places, scene, uuid,
 };
-use numawise_engine::ports::Hypervisor;
+use numawise_engine::ports::{Depth, Hypervisor};
 use numawise_model::{PageSize, Pnode, Vcpu};
 
 const PINNED: &str = "<cputune><vcpupin vcpu='1' cpuset='4'/></cputune>\
@@ -17,7 +17,7 @@ fn a_repinned_thread_runs_elsewhere_until_the_next_boot() {
     scene.hypervisor.repin(&uuid(), Vcpu(1), &cpus("6,9")).expect("repinning");
     let mut wanted = before.clone();
     wanted.vcpu_affinity.insert(Vcpu(1), cpus("6,9"));
-    assert_eq!(open(scene.dir.path()).observe(&uuid()).expect("facts"), Some(wanted));
+    assert_eq!(open(scene.dir.path()).observe(&uuid(), Depth::Guest).expect("facts"), Some(wanted));
     // Neither definition knows of it.
     assert_eq!(scene.hypervisor.inactive_xml(&uuid()).expect("inactive"), xml);
     assert_eq!(scene.hypervisor.live_xml(&uuid()).expect("live"), Some(xml));

@@ -1,8 +1,8 @@
 //! Starting, stopping and forgetting guests; several processes in one folder; planted faults.
 
-use crate::scene::{UUID, domain, failed, named, open, open_with, scene, uuid};
+use crate::scene::{OPTIONS, UUID, domain, failed, named, open, open_with, scene, uuid};
 use numawise_embedded::Operation;
-use numawise_engine::ports::{Cancel, Hypervisor, PortError};
+use numawise_engine::ports::{Cancel, Depth, Hypervisor, PortError};
 use numawise_model::{GuestUuid, HostId};
 use std::env;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn a_guest_starts_once_and_stops_once() {
     // Another process would see the same.
     let other = open(scene.dir.path());
     assert!(other.guests().expect("guests")[0].running);
-    assert_eq!(other.observe(&uuid()).expect("facts"), Some(scene.facts()));
+    assert_eq!(other.observe(&uuid(), Depth::Guest).expect("facts"), Some(scene.facts()));
     scene.shutdown().expect("a shutdown");
     assert!(!other.guests().expect("guests")[0].running);
     let text = failed(scene.shutdown());
@@ -42,7 +42,7 @@ fn a_cancelled_shutdown_leaves_the_guest_running() {
     scene.start(&domain(""));
     let cancel = Cancel::default();
     cancel.flag().store(true, Ordering::Relaxed);
-    let outcome = scene.hypervisor.shutdown(&uuid(), Duration::from_secs(1), &cancel);
+    let outcome = scene.hypervisor.shutdown(&uuid(), OPTIONS, &cancel);
     assert!(matches!(outcome, Err(PortError::Cancelled)), "{outcome:?}");
     assert!(scene.hypervisor.guests().expect("guests")[0].running);
 }
@@ -67,7 +67,7 @@ fn an_undefined_guest_is_gone_once_it_stops() {
     for outcome in [
         scene.hypervisor.undefine(&uuid()),
         scene.hypervisor.live_xml(&uuid()).map(drop),
-        scene.hypervisor.observe(&uuid()).map(drop),
+        scene.hypervisor.observe(&uuid(), Depth::Guest).map(drop),
         scene.shutdown(),
     ] {
         let Err(PortError::NotFound(text)) = outcome else { panic!("{outcome:?}") };
@@ -123,7 +123,7 @@ fn a_damaged_state_is_named() {
     ] {
         assert_ne!(bad, good, "{wanted}");
         std::fs::write(&path, bad).expect("the state");
-        let error = scene.hypervisor.observe(&uuid());
+        let error = scene.hypervisor.observe(&uuid(), Depth::Guest);
         let Err(PortError::Unreadable(text)) = error else { panic!("{error:?}") };
         assert!(text.contains(&path.display().to_string()) && text.contains(wanted), "{text}");
     }

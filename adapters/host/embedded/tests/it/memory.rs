@@ -5,7 +5,7 @@ use crate::scene::{
     BASE, CELLS, GIB, affinities, domain, failed, free_2m, free_bytes, host, named, of_cell,
     places, scene, scene_on, uuid,
 };
-use numawise_engine::ports::Hypervisor;
+use numawise_engine::ports::{Depth, Hypervisor};
 use numawise_model::{GuestUuid, PageSize, Pnode};
 
 const HUGE: PageSize = PageSize::HUGE_2M;
@@ -175,7 +175,8 @@ fn running_guests_take_from_the_host_and_stopped_ones_give_back() {
     scene.hypervisor.force_off(&second).expect("off");
     scene.define(&named("huge", OTHER, ""));
     scene.hypervisor.start(&second).expect("a start");
-    let facts = scene.hypervisor.observe(&second).expect("observing").expect("running");
+    let facts =
+        scene.hypervisor.observe(&second, Depth::Guest).expect("observing").expect("running");
     assert_eq!(places(&facts.pages, BASE), "N0=174763 N1=349525");
 
     // What is held cannot be given again.

@@ -2,7 +2,7 @@
 //! each, of which 4 GiB are 2 MiB pages; two more nodes only where a test asks for them.
 
 use numawise_embedded::EmbeddedHypervisor;
-use numawise_engine::ports::{Cancel, Hypervisor, PortError};
+use numawise_engine::ports::{Cancel, Depth, Hypervisor, PortError, ShutdownOptions};
 use numawise_model::{
     CpuSet, GuestFacts, GuestUuid, Host, HostId, PageCounts, PageSize, Pnode, Vcpu, Vnode,
     parse_list,
@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
+
+pub const OPTIONS: ShutdownOptions =
+    ShutdownOptions { timeout: Duration::from_secs(1), force: false };
 
 pub const UUID: &str = "5f3f6a0e-2d0c-4f50-9d0b-6d6f6f6c0001";
 pub const GIB: u64 = 1 << 30;
@@ -91,11 +94,11 @@ impl Scene {
     }
 
     pub fn facts(&self) -> GuestFacts {
-        self.hypervisor.observe(&uuid()).expect("observing").expect("a running guest")
+        self.hypervisor.observe(&uuid(), Depth::Guest).expect("observing").expect("a running guest")
     }
 
     pub fn shutdown(&self) -> Result<(), PortError> {
-        self.hypervisor.shutdown(&uuid(), Duration::from_secs(1), &Cancel::default())
+        self.hypervisor.shutdown(&uuid(), OPTIONS, &Cancel::default()).map(drop)
     }
 }
 

@@ -10,8 +10,8 @@ mod memory;
 mod tuning;
 
 use crate::error::DomainXmlError;
-use crate::note;
 use crate::sheet::{Sheet, attr_value, text, whole_number};
+use crate::{manager, note};
 use numawise_model::{GuestConfig, GuestUuid, Id, IdSet};
 use roxmltree::Node;
 
@@ -58,6 +58,7 @@ pub(crate) fn guest(sheet: &Sheet) -> Result<GuestConfig, DomainXmlError> {
         hugepages: hugepages(sheet)?,
         immediate_allocation: memory::immediate_allocation(sheet)?,
         host_devices: devices::passed_through(sheet)?,
+        manager: manager::find(sheet)?,
         frozen_note: note::find(sheet)?.map(text),
     })
 }
