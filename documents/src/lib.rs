@@ -10,6 +10,7 @@
 //! store keeps. [`wire`] says how a model value and its written form belong together, [`digest`]
 //! makes digests. The JSON schemas in `schemas/` are made from these types and checked by a test.
 
+pub mod checkup;
 pub mod digest;
 pub mod error;
 pub mod finding;
@@ -24,6 +25,7 @@ pub mod request;
 pub mod state;
 pub mod wire;
 
+pub use checkup::checkup_to_json;
 pub use digest::{frozen_digest, text_digest, topology_digest};
 pub use error::{DocumentError, VERSION};
 pub use finding::findings_to_json;

@@ -5,6 +5,7 @@
 //! domain's XML says), [`request`] (what is asked for), [`plan`] (the answer), [`finding`],
 //! [`refusal`], [`reason`] and [`event`] (what there is to say; `render` turns them into sentences).
 
+pub mod checkup;
 pub mod event;
 pub mod finding;
 pub mod guest;
@@ -22,6 +23,7 @@ pub mod refusal;
 pub mod request;
 pub mod topology;
 
+pub use checkup::{Check, CheckKind, Verdict};
 pub use event::Event;
 pub use finding::{Finding, FindingKind, Severity, Subject};
 pub use guest::{

@@ -5,7 +5,7 @@ use super::simulated_suffix;
 use crate::en::{self, Said, labels};
 use crate::look::Look;
 use crate::style::Meaning;
-use numawise_model::{Event, Finding, Predicate, Refusal, Severity};
+use numawise_model::{Check, Event, Finding, Predicate, Refusal, Severity, Verdict};
 
 /// One line per finding, the gravest first, and under it what to do.
 pub fn findings(findings: &[Finding], look: &Look) -> String {
@@ -26,6 +26,20 @@ fn finding(finding: &Finding, look: &Look) -> String {
     let head = look.paint(meaning, &format!("{}:", en::findings::severity(finding.severity)));
     let subject = en::findings::subject(&finding.subject).map_or_else(String::new, |s| s + ": ");
     paragraph(&format!("{head} {subject}"), &en::findings::finding(&finding.kind), look)
+}
+
+/// A check-up in the order in which it was made.
+pub fn checks(checks: &[Check], look: &Look) -> String {
+    let one = |check: &Check| {
+        let meaning = match check.verdict {
+            Verdict::Good | Verdict::Untried => Meaning::Note,
+            Verdict::Warning => Meaning::Warning,
+            Verdict::Bad => Meaning::Error,
+        };
+        let head = look.paint(meaning, &format!("{:>7}:", en::checks::verdict(check.verdict)));
+        paragraph(&format!("{head} "), &en::checks::check(&check.kind), look)
+    };
+    checks.iter().map(one).collect()
 }
 
 /// Every reason why a request cannot be met, and for each what would fit.
