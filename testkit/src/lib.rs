@@ -1,6 +1,7 @@
-//! Hosts made from a few integers, for tests only.
+//! Hosts made from a few integers, and the test bed of real ones; for tests only.
 
 pub mod sysfs_tree;
+pub mod testbed;
 
 use numawise_model::{
     Allowed, Core, CpuSet, Host, L3Domain, Levels, Node, NodeLevels, NodeSet, Package, PageSize,

@@ -41,6 +41,9 @@ pub const TEST_NEEDS: &[Need] = &[
         package: "hwloc-nox",
         used_for: "a second opinion on topologies",
     },
+    Need { thing: "virsh", package: "libvirt-clients", used_for: "the test bed's libvirt" },
+    Need { thing: "mmdebstrap", package: "mmdebstrap", used_for: "making the test bed's root" },
+    Need { thing: "unshare", package: "util-linux", used_for: "the test bed's namespaces" },
 ];
 
 pub const BENCH_NEEDS: &[Need] = &[

@@ -1,4 +1,4 @@
-//! The chores of this repository: `cargo xtask test | tidy | ci | bench`.
+//! The chores of this repository: `cargo xtask test | tidy | ci | bench | testbed`.
 //!
 //! Everything a contributor or a CI machine runs is here, so that both run the same thing. The
 //! crate is a tool: it is never shipped, and it may therefore name `testkit`.
@@ -8,6 +8,7 @@ mod ci;
 mod machine;
 mod process;
 mod test;
+mod testbed;
 mod tidy;
 
 use anyhow::Result;
@@ -32,6 +33,8 @@ enum Chore {
     Ci(ci::Args),
     /// Measure speed against lscpu and lstopo, as ratios within one run.
     Bench(bench::Args),
+    /// Prepare the test bed, or look into it.
+    Testbed(testbed::Args),
 }
 
 fn main() -> ExitCode {
@@ -53,5 +56,6 @@ fn run(cli: Cli) -> Result<bool> {
         Chore::Tidy(args) => tidy::run(&root, &args),
         Chore::Ci(args) => ci::run(&root, &args),
         Chore::Bench(args) => bench::run(&root, &args),
+        Chore::Testbed(args) => testbed::run(&args),
     }
 }

@@ -1,0 +1,167 @@
+//! The Debian root that everything else in the test bed runs from.
+//!
+//! It is made by mmdebstrap in about a minute and half a gigabyte, from the machine's own package
+//! mirror where that carries the release. The release is fixed, since its libvirt 9.0 and QEMU 7.2
+//! have the defects the product must live with. `scripts/furnish.sh` says what is in it.
+
+use super::cache::{Cache, at};
+use super::{Unavailable, or_skip};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const SUITE: &str = "bookworm";
+
+const PACKAGES: &[&str] = &[
+    "busybox-static",
+    "cpio",
+    "e2fsprogs",
+    "iproute2",
+    "libvirt-clients",
+    "libvirt-daemon",
+    "libvirt-daemon-driver-qemu",
+    "numactl",
+    "procps",
+    "qemu-guest-agent",
+    "qemu-system-x86",
+    "qemu-utils",
+    "socat",
+    "systemd-standalone-tmpfiles",
+];
+
+/// What a root is made by: a change to one of these is a new key.
+const SCRIPTS: &[(&str, &str)] = &[
+    ("furnish.sh", include_str!("scripts/furnish.sh")),
+    ("guest-init.sh", include_str!("scripts/guest-init.sh")),
+];
+
+/// A root that is complete: it got its name only when it was.
+#[derive(Clone, Debug)]
+pub struct Root {
+    cache: Cache,
+    path: PathBuf,
+}
+
+impl Root {
+    /// The prepared root, if this machine can use one; else a line that says why not.
+    pub fn find() -> Option<Self> {
+        or_skip(Self::look())
+    }
+
+    pub(super) fn look() -> Result<Self, Unavailable> {
+        can_be_used_here()?;
+        let root = Self::of(Cache::of_user());
+        if root.path.is_dir() { Ok(root) } else { Err(Unavailable::NotPrepared { at: root.path }) }
+    }
+
+    fn of(cache: Cache) -> Self {
+        let mut parts = vec![SUITE];
+        parts.extend(PACKAGES);
+        parts.extend(SCRIPTS.iter().map(|(_, text)| *text));
+        let path = cache.place("root", &parts);
+        Self { cache, path }
+    }
+
+    /// Builds the root unless it is there. Two at once: one waits and then finds it. Killed half
+    /// way: the next one starts again and removes the rest.
+    pub fn prepare() -> Result<Self, Unavailable> {
+        can_be_used_here()?;
+        let root = Self::of(Cache::of_user());
+        if root.path.is_dir() {
+            return Ok(root);
+        }
+        let _lock = root.cache.lock("root.lock")?;
+        if root.path.is_dir() {
+            return Ok(root);
+        }
+        root.cache.keep_only("root", &root.path);
+        let folder = root.cache.folder();
+        let part = root.path.with_extension("part");
+        let scripts =
+            tempfile::tempdir().map_err(at("create a folder in", &std::env::temp_dir()))?;
+        for (name, text) in SCRIPTS {
+            let path = scripts.path().join(name);
+            fs::write(&path, text).map_err(at("write", &path))?;
+        }
+        let log = root.path.with_extension("log");
+        mmdebstrap(&part, scripts.path(), &log)?;
+        fs::rename(&part, &root.path).map_err(at("rename", &part))?;
+        fs::File::open(folder).and_then(|dir| dir.sync_all()).map_err(at("sync", folder))?;
+        Ok(root)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// What no preparation brings.
+fn can_be_used_here() -> Result<(), Unavailable> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Unavailable::Lacks { what: "to be run as root" });
+    }
+    if std::env::consts::ARCH != "x86_64" {
+        return Err(Unavailable::Lacks { what: "an x86-64 machine" });
+    }
+    let namespaces = Command::new("unshare")
+        .args(["--mount", "--pid", "--net", "--uts", "--cgroup", "--fork", "true"])
+        .stderr(Stdio::null())
+        .status();
+    match namespaces {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(Unavailable::Lacks { what: "unshare, and a machine that allows namespaces" }),
+    }
+}
+
+fn mmdebstrap(into: &Path, scripts: &Path, log: &Path) -> Result<(), Unavailable> {
+    let quoted = |path: &Path| format!("'{}'", path.display());
+    let furnish = format!("sh {} \"$1\" {}", quoted(&scripts.join("furnish.sh")), quoted(scripts));
+    let mut command = Command::new("mmdebstrap");
+    command.args(["--quiet", "--variant=minbase", "--mode=root", "--format=directory"]);
+    command.arg("--aptopt=APT::Install-Recommends \"false\"");
+    for option in proxies() {
+        command.arg(format!("--aptopt={option}"));
+    }
+    for unread in ["doc", "man", "locale"] {
+        command.arg(format!("--dpkgopt=path-exclude=/usr/share/{unread}/*"));
+    }
+    command.arg(format!("--include={}", PACKAGES.join(",")));
+    command.arg(format!("--customize-hook={furnish}"));
+    command.arg(SUITE).arg(into).args(mirror());
+    let said = fs::File::create(log).map_err(at("create", log))?;
+    let same = said.try_clone().map_err(at("open", log))?;
+    let status = command.stdin(Stdio::null()).stdout(said).stderr(same).status();
+    match status {
+        Ok(status) if status.success() => {
+            let _ = fs::remove_file(log);
+            Ok(())
+        }
+        Ok(status) => {
+            let text = fs::read_to_string(log).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            let last = lines[lines.len().saturating_sub(5)..].join("; ");
+            let what = format!("mmdebstrap (all it said is in {})", log.display());
+            Err(Unavailable::Failed { what, said: format!("{status}: {last}") })
+        }
+        Err(_) => Err(Unavailable::Lacks { what: "mmdebstrap" }),
+    }
+}
+
+/// The machine's own list of mirrors, when it is for the same release; mmdebstrap knows another.
+fn mirror() -> Option<PathBuf> {
+    ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"]
+        .into_iter()
+        .map(PathBuf::from)
+        .find(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(SUITE)))
+}
+
+/// apt's way to the network, where it has been told one.
+fn proxies() -> Vec<String> {
+    let dump = Command::new("apt-config").args(["dump", "Acquire"]).output();
+    let text = dump.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    text.unwrap_or_default()
+        .lines()
+        .filter(|line| line.contains("::Proxy") && !line.contains("\"\""))
+        .map(|line| line.trim_end_matches(';').to_owned())
+        .collect()
+}
