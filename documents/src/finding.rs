@@ -3,7 +3,7 @@
 use crate::wire::{Wire, wire};
 use numawise_model::finding::SetKind;
 use numawise_model::{
-    CpuSet, Finding, FindingKind, ForeignOwner, GuestUuid, Manager, NodeSet, Obstacle, Owner,
+    CpuSet, Finding, FindingKind, ForeignOwner, GuestUuid, Manager, MemoryMode, NodeSet, Obstacle, Owner,
     PageSize, Pcpu, Pnode, Severity, Sight, Subject, Vcpu, VcpuSet, Vnode,
 };
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ wire! {
         VnodeWithoutMemory { vnode: Vnode },
         NotVerified { what: Sight, why: String },
         CgroupKeepsOut { vcpu: Vcpu, expected: CpuSet, cgroup: CpuSet },
-        MemoryStaysBehind { vnode: Vnode, memory_nodes: NodeSet, cpu_node: Pnode },
+        MemoryStaysBehind { vnode: Vnode, mode: MemoryMode, memory_nodes: NodeSet, cpu_node: Pnode },
         ForeignGuest { owner: ForeignOwner },
         Obstructed { obstacle: Obstacle },
     }

@@ -2,7 +2,7 @@
 //! printed and never read back.
 
 use crate::error::{VERSION, compact, pretty};
-use crate::finding::FindingDoc;
+use crate::finding::{FindingDoc, ForeignOwnerDoc};
 use crate::guest::{FrozenDoc, GuestCellDoc, GuestCpuTopologyDoc};
 use crate::wire::{IdDoc, ListDoc, Wire};
 use numawise_model::{
@@ -82,6 +82,8 @@ pub struct GuestLineDoc {
     pub drift: Option<u32>,
     /// The running guest was started from an older definition.
     pub pending_restart: bool,
+    /// Who else may change the guest, and numawise therefore not; null when nobody does.
+    pub owner: Option<ForeignOwnerDoc>,
 }
 
 #[derive(Serialize)]

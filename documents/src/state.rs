@@ -2,11 +2,12 @@
 //! between the two; here are only their shapes and texts.
 
 use crate::error::{DocumentError, VERSION, compact, read};
+use crate::finding::ForeignOwnerDoc;
 use crate::guest::FrozenDoc;
 use crate::ledger::LedgerDoc;
 use crate::plan::PlanDoc;
-use crate::wire::IdDoc;
-use numawise_model::Pcpu;
+use crate::wire::{IdDoc, wire};
+use numawise_model::{CpuSet, Pcpu, Pins, Vcpu};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -36,6 +37,11 @@ pub struct IntentDoc {
     pub guest_name: String,
     pub kind: IntentKindDoc,
     pub restart: bool,
+    #[serde(default)]
+    pub live: bool,
+    /// Who else owns the guest, where the change was made all the same.
+    #[serde(default)]
+    pub overridden: Option<ForeignOwnerDoc>,
     pub base_revision: u64,
     pub status: IntentStatusDoc,
     pub created_unix_sec: i64,
@@ -94,13 +100,25 @@ pub struct StepDoc {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StepKindDoc {
     Backup { before_xml: String, after_xml: String, was_running: bool },
+    OwnerOverridden { owner: ForeignOwnerDoc },
+    LivePins { before: PinsDoc },
     Defined,
+    PinnedLive,
     ShutDown,
     Started,
     Verified { findings: u32 },
     Finished,
     RollBack { because: String },
     RolledBack,
+}
+
+wire! {
+    /// Where the threads of a running guest may run.
+    struct PinsDoc = Pins {
+        vcpus: BTreeMap<Vcpu, CpuSet>,
+        emulator: Option<CpuSet>,
+        iothreads: BTreeMap<u32, CpuSet>,
+    }
 }
 
 /// The kernel's counters of every pCPU at one moment.

@@ -4,26 +4,34 @@
 //! that died, and claims are never made between somebody else's claim and its outcome.
 
 use crate::error::{EngineError, Staleness};
-use crate::intent::{HostState, Intent, IntentId, IntentKind, IntentStatus};
+use crate::intent::{HostState, Intent, IntentId, IntentKind, IntentStatus, Manner};
+use crate::ledger_view::KnownGuest;
 use crate::loop_parts::{CrashPoint, Engine, Situation};
 use crate::ports::GuestSummary;
 use crate::predicates::broken;
-use crate::reconcile::Outcome;
+use crate::reconcile::{Outcome, planned_xml};
 use numawise_audit::judge_plan;
 use numawise_documents::{frozen_digest, topology_digest};
 use numawise_model::{
-    Claim, CpuPools, Event, FrozenTopology, GuestUuid, HostId, Ledger, Owner, Plan, Predicate,
-    Severity,
+    Claim, CpuPools, Event, ForeignOwner, FrozenTopology, GuestUuid, HostId, Ledger, Owner,
+    PageCounts, Plan, Predicate, Severity,
 };
 
 #[derive(Clone, Debug)]
 pub struct ApplyOptions {
     pub intent: IntentId,
-    pub restart: bool,
+    pub manner: Manner,
     /// Guests that are off lose claims that stand in the way.
     pub ignore_stopped: bool,
     /// As the operator has divided the CPUs today.
     pub pools: CpuPools,
+}
+
+/// A guest that a plan may be applied to.
+struct Cleared {
+    summary: GuestSummary,
+    /// Told to go on although it is theirs.
+    overridden: Option<ForeignOwner>,
 }
 
 impl Engine<'_> {
@@ -33,13 +41,15 @@ impl Engine<'_> {
         let lock = self.lock(&here)?;
         self.recover_under(&here)?;
         let situation = self.situation(options.ignore_stopped)?;
-        let summary = self.fresh(plan, &situation, &options.pools)?;
+        let Cleared { summary, overridden } = self.cleared(plan, &situation, options)?;
         let intent = Intent {
             id: options.intent.clone(),
             guest: guest.uuid.clone(),
             guest_name: guest.name.clone(),
             kind: IntentKind::Apply { plan: Box::new(plan.clone()) },
-            restart: options.restart,
+            restart: options.manner.restart,
+            live: options.manner.live,
+            overridden,
             base_revision: situation.state.revision,
             status: IntentStatus::Pending,
             created_unix_sec: self.clock.now_unix_sec(),
@@ -53,7 +63,28 @@ impl Engine<'_> {
     /// Whether an apply would be refused as things are now; changes nothing.
     pub fn check(&self, plan: &Plan, options: &ApplyOptions) -> Result<GuestSummary, EngineError> {
         self.planned_host(plan)?;
-        self.fresh(plan, &self.situation(options.ignore_stopped)?, &options.pools)
+        let situation = self.situation(options.ignore_stopped)?;
+        Ok(self.cleared(plan, &situation, options)?.summary)
+    }
+
+    /// Others' say in the guest comes first: a guest that must be left alone is told before a plan
+    /// that would have to be made anew.
+    fn cleared(
+        &self,
+        plan: &Plan,
+        situation: &Situation,
+        options: &ApplyOptions,
+    ) -> Result<Cleared, EngineError> {
+        let guest = plan.guest.as_ref().ok_or(EngineError::PlanWithoutGuest)?;
+        let known = situation.guest(&guest.uuid).filter(|g| g.summary.name == guest.name);
+        let Some(known) = known else {
+            let guest = guest.name.clone();
+            return Err(EngineError::Stale(Staleness::GuestGone { guest }));
+        };
+        let after_xml = planned_xml(self.editor, plan, &known.xml)?;
+        let overridden = self.may_change(known, &after_xml, options.manner)?;
+        self.fresh(plan, known, situation, &options.pools)?;
+        Ok(Cleared { summary: known.summary.clone(), overridden })
     }
 
     fn planned_host(&self, plan: &Plan) -> Result<HostId, EngineError> {
@@ -65,28 +96,28 @@ impl Engine<'_> {
         Err(EngineError::Stale(Staleness::OtherHost { planned, here }))
     }
 
-    /// The guest, if everything the plan was made from still holds, and the plan still is one: a
-    /// plan is a file, and files are edited.
+    /// Everything the plan was made from still holds, and the plan still is one: a plan is a file,
+    /// and files are edited.
     fn fresh(
         &self,
         plan: &Plan,
+        known: &KnownGuest,
         situation: &Situation,
         pools: &CpuPools,
-    ) -> Result<GuestSummary, EngineError> {
+    ) -> Result<(), EngineError> {
         let stale = |why| Err(EngineError::Stale(why));
-        let Some(guest) = &plan.guest else { return Err(EngineError::PlanWithoutGuest) };
+        let guest = &known.summary;
         if topology_digest(&situation.host.topology) != plan.host.topology_digest {
             return stale(Staleness::Topology);
         }
-        let known = situation.guest(&guest.uuid).filter(|g| g.summary.name == guest.name);
-        let Some(known) = known else {
-            return stale(Staleness::GuestGone { guest: guest.name.clone() });
-        };
-        let xml = self.hypervisor.inactive_xml(&guest.uuid)?;
-        if !self.is_as_planned(plan, &xml)? {
+        if !self.is_as_planned(plan, &known.xml, situation.record(&guest.uuid))? {
             return stale(Staleness::GuestChanged { guest: guest.name.clone() });
         }
-        let held = self.held_pages(&guest.uuid)?;
+        let needs_pages = |p: &Predicate| matches!(p, Predicate::PagesAvailable { .. });
+        let held = match plan.requires.iter().any(needs_pages) {
+            true => self.held_pages(known)?,
+            false => PageCounts::new(),
+        };
         let (host, ledger) = (&situation.host, &situation.view.ledger);
         let frozen = situation.frozen(&guest.uuid);
         let broken = broken(plan, &guest.uuid, host, ledger, frozen.as_ref(), &held);
@@ -102,7 +133,7 @@ impl Engine<'_> {
         if !judged.is_empty() {
             return Err(EngineError::PlanEdited(judged));
         }
-        Ok(known.summary.clone())
+        Ok(())
     }
 
     /// One transaction: the intent, the new claims, and the end of claims that no longer count.

@@ -1,6 +1,6 @@
 //! What the store keeps of a host: the ledger, what is to be done, and what became of it.
 
-use numawise_model::{FrozenTopology, GuestUuid, Ledger, Plan};
+use numawise_model::{ForeignOwner, FrozenTopology, GuestUuid, Ledger, Pins, Plan};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -23,6 +23,16 @@ pub struct HostState {
     pub guests: BTreeMap<GuestUuid, GuestRecord>,
 }
 
+/// How far a change is to go beyond the stored definition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    pub restart: bool,
+    /// Move the threads of the running guest at once.
+    pub live: bool,
+    /// Go on although another manager owns the guest.
+    pub override_owner: bool,
+}
+
 /// A wish that is to be carried out: written together with its claims, in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
@@ -31,6 +41,10 @@ pub struct Intent {
     pub guest_name: String,
     pub kind: IntentKind,
     pub restart: bool,
+    /// The threads of the running guest are moved, without a restart. Never together with one.
+    pub live: bool,
+    /// Who else owns the guest, where the operator went on all the same.
+    pub overridden: Option<ForeignOwner>,
     /// Revision of the host's document that the intent was written on.
     pub base_revision: u64,
     pub status: IntentStatus,
@@ -83,7 +97,16 @@ pub enum Step {
         after_xml: String,
         was_running: bool,
     },
+    /// Kept in the journal beyond the intent, for whoever wonders later.
+    OwnerOverridden {
+        owner: ForeignOwner,
+    },
+    /// Where the threads of the running guest were allowed to run; journaled before any is moved.
+    LivePins {
+        before: Pins,
+    },
     Defined,
+    PinnedLive,
     ShutDown,
     Started,
     Verified {

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 /// One guest with the XML it has now.
 pub struct KnownGuest {
     pub summary: GuestSummary,
+    /// The definition that `inactive` was read from.
+    pub xml: String,
     pub inactive: GuestConfig,
     pub live: Option<GuestConfig>,
 }
@@ -56,12 +58,13 @@ fn read_guest(
     editor: &dyn DomainEditor,
     summary: &GuestSummary,
 ) -> Result<KnownGuest, PortError> {
-    let inactive = editor.read(&hypervisor.inactive_xml(&summary.uuid)?)?;
-    let live = match hypervisor.live_xml(&summary.uuid)? {
-        Some(xml) => Some(editor.read(&xml)?),
-        None => None,
+    let xml = hypervisor.inactive_xml(&summary.uuid)?;
+    let inactive = editor.read(&xml)?;
+    let live = match summary.running {
+        true => hypervisor.live_xml(&summary.uuid)?.map(|xml| editor.read(&xml)).transpose()?,
+        false => None,
     };
-    Ok(KnownGuest { summary: summary.clone(), inactive, live })
+    Ok(KnownGuest { summary: summary.clone(), xml, inactive, live })
 }
 
 /// With `ignore_stopped`, guests that are off hold nothing.

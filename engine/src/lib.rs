@@ -2,13 +2,17 @@
 //! behind them; emits events and never prints.
 //!
 //! [`loop_parts::Engine`] holds the ports. One file per thing it does: [`planning`], [`apply`],
-//! `reconcile` (the steps and the way back), `recover` (after a crash), [`undo`], [`verify`].
+//! `reconcile` (the steps and the way back), `live_pins` (moving threads), `recover` (after a crash),
+//! [`undo`], [`verify`]; [`permission`] says whose guests are left alone.
+//! [`tuning`] is the same loop for the host's own files.
 
 pub mod apply;
 pub mod error;
 pub mod intent;
 pub mod ledger_view;
+mod live_pins;
 pub mod loop_parts;
+pub mod permission;
 pub mod planning;
 pub mod ports;
 mod predicates;

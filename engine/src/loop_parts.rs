@@ -5,7 +5,7 @@ use crate::intent::{GuestRecord, HostState};
 use crate::ledger_view::{Guests, KnownGuest, LedgerView, read_guests, view};
 use crate::ports::{
     Cancel, Clock, CommitOutcome, Depth, DomainEditor, GuestSummary, HostLock, Hypervisor,
-    PortError, ShutdownOptions, Store,
+    PortError, ShutdownOptions, Store, pick_guest,
 };
 use numawise_documents::{parse_frozen, text_digest};
 use numawise_model::{Event, FrozenTopology, GuestConfig, GuestUuid, Host, HostId, PageCounts};
@@ -16,8 +16,11 @@ use std::cell::RefCell;
 pub enum CrashPoint {
     Claimed,
     BackupJournaled,
+    LivePinsJournaled,
     DefineDone,
     DefinedJournaled,
+    PinDone,
+    PinJournaled,
     ShutDownDone,
     ShutDownJournaled,
     StartDone,
@@ -28,11 +31,14 @@ pub enum CrashPoint {
 }
 
 impl CrashPoint {
-    pub const ALL: [(&'static str, Self); 11] = [
+    pub const ALL: [(&'static str, Self); 14] = [
         ("claimed", Self::Claimed),
         ("backup-journaled", Self::BackupJournaled),
+        ("live-pins-journaled", Self::LivePinsJournaled),
         ("define-done", Self::DefineDone),
         ("defined-journaled", Self::DefinedJournaled),
+        ("pin-done", Self::PinDone),
+        ("pin-journaled", Self::PinJournaled),
         ("shut-down-done", Self::ShutDownDone),
         ("shut-down-journaled", Self::ShutDownJournaled),
         ("start-done", Self::StartDone),
@@ -77,6 +83,18 @@ fn about(guest: &GuestSummary, error: PortError) -> PortError {
 }
 
 impl Situation {
+    /// A guest by name or UUID, with all that was read of it.
+    pub fn find(&self, wanted: &str, uri: &str) -> Result<&KnownGuest, PortError> {
+        let unreadable = self.guests.unreadable.iter();
+        let all =
+            self.guests.known.iter().map(|g| &g.summary).chain(unreadable.clone().map(|u| &u.0));
+        let found = pick_guest(all, wanted, uri)?;
+        match unreadable.clone().find(|(guest, _)| guest.uuid == found.uuid) {
+            Some((guest, why)) => Err(about(guest, PortError::Unreadable(why.clone()))),
+            None => self.guest(&found.uuid).ok_or_else(|| PortError::NotFound(wanted.to_owned())),
+        }
+    }
+
     pub fn guest(&self, uuid: &GuestUuid) -> Option<&KnownGuest> {
         self.guests.known.iter().find(|g| &g.summary.uuid == uuid)
     }
@@ -105,8 +123,16 @@ impl Engine<'_> {
         (self.probe)(point);
     }
 
-    /// Reads host, store and guests; no lock is taken.
+    /// Reads host, store and guests; no lock is taken. Guests that were started by somebody else
+    /// since are seen here, and their topology freezes.
     pub fn situation(&self, ignore_stopped: bool) -> Result<Situation, EngineError> {
+        let mut situation = self.read_situation(ignore_stopped)?;
+        self.freeze_seen(&mut situation)?;
+        Ok(situation)
+    }
+
+    /// The same, and nothing else happens.
+    pub(crate) fn read_situation(&self, ignore_stopped: bool) -> Result<Situation, EngineError> {
         let host_id = self.hypervisor.host_id()?;
         let host = self.hypervisor.host()?;
         let state = self.store.load(&host_id)?;
@@ -116,8 +142,11 @@ impl Engine<'_> {
     }
 
     /// Memory the guest gives back when it stops.
-    pub(crate) fn held_pages(&self, guest: &GuestUuid) -> Result<PageCounts, EngineError> {
-        let facts = self.hypervisor.observe(guest, Depth::Pages)?;
+    pub(crate) fn held_pages(&self, guest: &KnownGuest) -> Result<PageCounts, EngineError> {
+        if guest.live.is_none() {
+            return Ok(PageCounts::new());
+        }
+        let facts = self.hypervisor.observe(&guest.summary.uuid, Depth::Pages)?;
         Ok(facts.map(|facts| facts.pages).unwrap_or_else(PageCounts::new))
     }
 

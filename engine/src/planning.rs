@@ -2,14 +2,16 @@
 //! never lets a plan out that the judge finds broken.
 
 use crate::error::EngineError;
+use crate::ledger_view::KnownGuest;
 use crate::loop_parts::{Engine, Situation};
-use crate::ports::{GuestSummary, find_guest};
+use crate::permission::foreign_owner;
+use crate::ports::GuestSummary;
 use crate::reconcile::planned_xml;
-use numawise_audit::judge_plan;
+use numawise_audit::{judge_changes, judge_plan};
 use numawise_documents::{frozen_digest, topology_digest};
 use numawise_model::{
-    ClaimId, CpuPools, GuestConfig, GuestRef, Host, HostId, HostRef, Ledger, Plan, PlanId, Request,
-    Severity,
+    ClaimId, CpuPools, Finding, FindingKind, GuestConfig, GuestRef, Host, HostId, HostRef, Ledger,
+    Plan, PlanId, Request, Severity, Subject,
 };
 use numawise_planner::{Inputs, Stamp};
 
@@ -38,17 +40,24 @@ impl Engine<'_> {
         ignore_stopped: bool,
         request: impl FnOnce(&GuestConfig, &Situation) -> Result<Request, EngineError>,
     ) -> Result<PlannedGuest, EngineError> {
-        let guest = find_guest(self.hypervisor, wanted)?;
         let situation = self.situation(ignore_stopped)?;
-        let (before_xml, config) = self.read_guest(&guest)?;
-        let request = request(&config, &situation)?;
+        let known = situation.find(wanted, &self.hypervisor.uri())?;
+        let (guest, config) = (&known.summary, &known.inactive);
+        let request = request(config, &situation)?;
         let frozen = situation.frozen(&guest.uuid);
-        let held = self.held_pages(&guest.uuid)?;
+        let held = self.held_pages(known)?;
+        let record = situation.record(&guest.uuid);
+        let cpu_before = match record {
+            Some(record) if !config.cells.is_empty() => self.cpu_before_applied(record)?,
+            _ => config.cpu_topology,
+        };
         let inputs = Inputs {
             host: &situation.host,
             ledger: &situation.view.ledger,
             pools,
-            guest: Some(&config),
+            guest: Some(config),
+            live: known.live.as_ref(),
+            cpu_before,
             frozen: frozen.as_ref(),
             held: &held,
             stamp: Stamp {
@@ -58,7 +67,7 @@ impl Engine<'_> {
                 guest: Some(GuestRef {
                     name: guest.name.clone(),
                     uuid: guest.uuid.clone(),
-                    digest: self.guest_digest(&before_xml)?,
+                    digest: self.guest_digest(&known.xml)?,
                 }),
                 frozen_digest: frozen.as_ref().map(frozen_digest),
             },
@@ -66,14 +75,29 @@ impl Engine<'_> {
         let mut plan = judged(&inputs, &request)?;
         plan.findings
             .extend(situation.view.findings.iter().filter(|f| !f.is_about(&guest.uuid)).cloned());
-        if plan.vnuma.is_none() && frozen.is_none() {
-            plan.cpu_before = match situation.record(&guest.uuid) {
-                Some(record) if !config.cells.is_empty() => self.cpu_before_applied(record)?,
-                _ => config.cpu_topology,
-            };
-        }
-        let after_xml = planned_xml(self.editor, &plan, &before_xml)?;
+        let after_xml = planned_xml(self.editor, &plan, &known.xml)?;
+        plan.findings.extend(self.say_of_others(known, &after_xml)?);
+        let (guest, before_xml) = (guest.clone(), known.xml.clone());
         Ok(PlannedGuest { guest, plan, before_xml, after_xml })
+    }
+
+    /// Whose the guest is and what stands in the way now: a plan can be made all the same.
+    fn say_of_others(
+        &self,
+        known: &KnownGuest,
+        after_xml: &str,
+    ) -> Result<Vec<Finding>, EngineError> {
+        let guest = &known.summary;
+        let about = |kind| Finding {
+            severity: Severity::Warning,
+            subject: Subject::Guest { uuid: Some(guest.uuid.clone()), name: guest.name.clone() },
+            kind,
+        };
+        let owner = foreign_owner(guest, &known.inactive);
+        let owner = owner.map(|owner| FindingKind::ForeignGuest { owner });
+        let obstacles = self.obstacles(known, after_xml)?.into_iter();
+        let obstacles = obstacles.map(|obstacle| FindingKind::Obstructed { obstacle });
+        Ok(owner.into_iter().chain(obstacles).map(about).collect())
     }
 }
 
@@ -93,6 +117,8 @@ pub fn plan_size(
         ledger: &ledger,
         pools,
         guest,
+        live: None,
+        cpu_before: guest.and_then(|guest| guest.cpu_topology),
         frozen: None,
         held: &numawise_model::PageCounts::new(),
         stamp: Stamp {
@@ -103,11 +129,7 @@ pub fn plan_size(
             frozen_digest: None,
         },
     };
-    let mut plan = judged(&inputs, request)?;
-    if plan.vnuma.is_none() {
-        plan.cpu_before = guest.and_then(|guest| guest.cpu_topology);
-    }
-    Ok(plan)
+    judged(&inputs, request)
 }
 
 fn host_ref(id: &HostId, host: &Host) -> HostRef {
@@ -121,7 +143,9 @@ fn judged(inputs: &Inputs<'_>, request: &Request) -> Result<Plan, EngineError> {
         Some(uuid) => inputs.ledger.without_guest(uuid),
         None => inputs.ledger.clone(),
     };
-    let judged = judge_plan(inputs.host, &others, inputs.pools, inputs.guest, inputs.frozen, &plan);
+    let (host, pools, guest) = (inputs.host, inputs.pools, inputs.guest);
+    let mut judged = judge_plan(host, &others, pools, guest, inputs.frozen, &plan);
+    judged.extend(guest.into_iter().flat_map(|guest| judge_changes(&plan, guest)));
     let (broken, remarks): (Vec<_>, Vec<_>) =
         judged.into_iter().partition(|finding| finding.severity == Severity::Error);
     if !broken.is_empty() {

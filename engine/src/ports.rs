@@ -138,15 +138,21 @@ pub trait Processes {
 
 /// Finds a guest by name or UUID.
 pub fn find_guest(hypervisor: &dyn Hypervisor, wanted: &str) -> Result<GuestSummary, PortError> {
-    let guests = hypervisor.guests()?;
-    let found = guests.iter().find(|g| g.name == wanted || g.uuid.0 == wanted.to_ascii_lowercase());
-    found.cloned().ok_or_else(|| {
-        let names: Vec<&str> = guests.iter().map(|g| g.name.as_str()).collect();
+    pick_guest(&hypervisor.guests()?, wanted, &hypervisor.uri()).cloned()
+}
+
+/// The same among guests that have been listed already.
+pub fn pick_guest<'g>(
+    guests: impl IntoIterator<Item = &'g GuestSummary> + Clone,
+    wanted: &str,
+    uri: &str,
+) -> Result<&'g GuestSummary, PortError> {
+    let uuid = wanted.to_ascii_lowercase();
+    let mut all = guests.clone().into_iter();
+    all.find(|guest| guest.name == wanted || guest.uuid.0 == uuid).ok_or_else(|| {
+        let names: Vec<&str> = guests.into_iter().map(|guest| guest.name.as_str()).collect();
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        PortError::NotFound(format!(
-            "no guest '{wanted}' at {}; guests there: {known}",
-            hypervisor.uri()
-        ))
+        PortError::NotFound(format!("no guest '{wanted}' at {uri}; guests there: {known}"))
     })
 }
 

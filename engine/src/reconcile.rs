@@ -7,9 +7,10 @@
 use crate::error::{EngineError, Staleness};
 use crate::intent::{AppliedPlan, GuestRecord, HostState, Intent, IntentKind, IntentStatus, Step};
 use crate::loop_parts::{CrashPoint, Engine};
-use crate::ports::{DomainEditor, GuestSummary, PortError, Stopped};
+use crate::ports::{Depth, DomainEditor, GuestSummary, PortError, Stopped};
+use crate::recover::backup_in;
 use numawise_documents::frozen_to_json;
-use numawise_model::{Event, Finding, FrozenTopology, HostId, Plan};
+use numawise_model::{Event, Finding, FrozenTopology, GuestConfig, HostId, Pins, Plan};
 
 /// How a plan ended up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) struct Backup {
     pub before_xml: String,
     pub after_xml: String,
     pub was_running: bool,
+    /// Where the threads could run, if they were to be moved.
+    pub live_pins: Option<Pins>,
 }
 
 /// The XML as the plan wants it, with the note that the topology is numawise's.
@@ -52,7 +55,7 @@ impl Engine<'_> {
         guest: &GuestSummary,
         intent: &Intent,
     ) -> Result<Outcome, EngineError> {
-        let backup = match self.back_up(guest, intent) {
+        let backup = match self.back_up(host, guest, intent) {
             Ok(backup) => backup,
             Err(error) => {
                 self.release(host, intent, &error.to_string())?;
@@ -68,11 +71,24 @@ impl Engine<'_> {
             .map_err(|error| EngineError::NotRecorded { because: error.to_string() })
     }
 
-    fn back_up(&self, guest: &GuestSummary, intent: &Intent) -> Result<Backup, EngineError> {
+    fn back_up(
+        &self,
+        host: &HostId,
+        guest: &GuestSummary,
+        intent: &Intent,
+    ) -> Result<Backup, EngineError> {
+        if let Some(owner) = intent.overridden {
+            self.store.append_step(&intent.id, &Step::OwnerOverridden { owner })?;
+        }
         let before_xml = self.hypervisor.inactive_xml(&guest.uuid)?;
         let after_xml = match &intent.kind {
             IntentKind::Apply { plan } => {
-                self.unchanged(plan, guest, &before_xml)?;
+                let state = self.store.load(host)?;
+                let record = state.guests.get(&guest.uuid);
+                if !self.is_as_planned(plan, &before_xml, record)? {
+                    let guest = guest.name.clone();
+                    return Err(EngineError::Stale(Staleness::GuestChanged { guest }));
+                }
                 planned_xml(self.editor, plan, &before_xml)?
             }
             IntentKind::Undo { applied } => self.undone_xml(guest, applied, &before_xml)?,
@@ -85,22 +101,41 @@ impl Engine<'_> {
         };
         self.store.append_step(&intent.id, &step)?;
         self.probe(CrashPoint::BackupJournaled);
-        Ok(Backup { before_xml, after_xml, was_running })
+        let live_pins = self.journal_live_pins(guest, intent)?;
+        Ok(Backup { before_xml, after_xml, was_running, live_pins })
     }
 
-    /// The definition that the plan was made from, or the one that it makes: a plan in force may be
-    /// applied again, to restart the guest.
-    pub(crate) fn is_as_planned(&self, plan: &Plan, xml: &str) -> Result<bool, EngineError> {
+    /// Whether the plan may be written into this definition: it was made from it, it says so
+    /// already, or the plan is in force and only what it owns was changed since (by somebody else;
+    /// writing it again mends that). What was plugged in beside it makes no difference.
+    pub(crate) fn is_as_planned(
+        &self,
+        plan: &Plan,
+        xml: &str,
+        record: Option<&GuestRecord>,
+    ) -> Result<bool, EngineError> {
         let digest = self.guest_digest(xml)?;
-        let planned_from = plan.guest.as_ref().is_some_and(|planned| planned.digest == digest);
-        Ok(planned_from || planned_xml(self.editor, plan, xml)? == xml)
+        if plan.guest.as_ref().is_some_and(|planned| planned.digest == digest) {
+            return Ok(true);
+        }
+        let after = planned_xml(self.editor, plan, xml)?;
+        if after == xml {
+            return Ok(true);
+        }
+        let in_force = record.and_then(|record| record.applied.as_ref());
+        let Some(applied) = in_force.filter(|applied| applied.plan.id == plan.id) else {
+            return Ok(false);
+        };
+        let Some(written) = backup_in(&self.store.steps(&applied.intent)?) else {
+            return Ok(false);
+        };
+        Ok(self.placement(&after)? == self.placement(&written.after_xml)?)
     }
 
-    fn unchanged(&self, plan: &Plan, guest: &GuestSummary, xml: &str) -> Result<(), EngineError> {
-        if self.is_as_planned(plan, xml)? {
-            return Ok(());
-        }
-        Err(EngineError::Stale(Staleness::GuestChanged { guest: guest.name.clone() }))
+    /// What placement depends on, without the devices passed through.
+    fn placement(&self, xml: &str) -> Result<GuestConfig, EngineError> {
+        let config = self.editor.read(xml)?;
+        Ok(GuestConfig { host_devices: Vec::new(), ..config })
     }
 
     /// Everything that changes the guest. Safe to run again from the top: a step whose effect is
@@ -112,6 +147,9 @@ impl Engine<'_> {
         backup: &Backup,
     ) -> Result<(), EngineError> {
         self.define_new(guest, intent, backup)?;
+        if intent.live {
+            self.move_threads(guest, intent, backup)?;
+        }
         if intent.restart && backup.was_running {
             self.restart(guest, intent)?;
         }
@@ -126,15 +164,19 @@ impl Engine<'_> {
         intent: &Intent,
         backup: &Backup,
     ) -> Result<Outcome, EngineError> {
-        let record = self.finished_record(host, guest, intent, backup)?;
-        let findings = self.verify_record(guest, &record)?;
+        let live = self.hypervisor.live_xml(&guest.uuid)?;
+        let live = live.map(|xml| self.editor.read(&xml)).transpose()?;
+        let record = self.finished_record(host, guest, live.as_ref(), intent, backup)?;
+        // Memory stays where it is until a restart, and looking at it takes the kernel its time.
+        let depth = if intent.restart { Depth::Pages } else { Depth::Threads };
+        let findings = self.verify_record(guest, &record, depth)?;
         let seen = u32::try_from(findings.len()).map_or(u32::MAX, |n| n);
         self.store.append_step(&intent.id, &Step::Verified { findings: seen })?;
         self.probe(CrashPoint::VerifiedJournaled);
         self.finish(host, guest, intent, record)?;
         let name = guest.name.clone();
         self.emit(Event::Verified { guest: name, findings: findings.clone() });
-        let pending_restart = self.is_older_than_definition(guest, backup)?;
+        let pending_restart = self.is_older_than_definition(live.as_ref(), backup)?;
         if pending_restart {
             self.emit(Event::TakesEffectAtNextBoot { guest: guest.name.clone() });
         }
@@ -188,17 +230,24 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn stop_if_cancelled(&self) -> Result<(), EngineError> {
+    pub(crate) fn stop_if_cancelled(&self) -> Result<(), EngineError> {
         if self.cancel.is_set() { Err(PortError::Cancelled.into()) } else { Ok(()) }
     }
 
+    /// Whether the running guest has other placement than its definition. libvirt puts much into
+    /// the XML of what runs, so whole definitions are not compared.
     fn is_older_than_definition(
         &self,
-        guest: &GuestSummary,
+        live: Option<&GuestConfig>,
         backup: &Backup,
     ) -> Result<bool, EngineError> {
-        let Some(live) = self.hypervisor.live_xml(&guest.uuid)? else { return Ok(false) };
-        Ok(self.guest_digest(&live)? != self.guest_digest(&backup.after_xml)?)
+        let Some(live) = live else { return Ok(false) };
+        let after = self.editor.read(&backup.after_xml)?;
+        Ok(live.cells != after.cells
+            || live.cpu_topology != after.cpu_topology
+            || live.numatune != after.numatune
+            || live.hugepages != after.hugepages
+            || self.pins_differ(live, &after)?)
     }
 
     /// The guest's record as it will be when the intent has ended well.
@@ -206,6 +255,7 @@ impl Engine<'_> {
         &self,
         host: &HostId,
         guest: &GuestSummary,
+        live: Option<&GuestConfig>,
         intent: &Intent,
         backup: &Backup,
     ) -> Result<GuestRecord, EngineError> {
@@ -232,7 +282,7 @@ impl Engine<'_> {
                 record.applied.take().and_then(|applied| applied.previous).map(|boxed| *boxed)
             }
         };
-        self.freeze(guest, &mut record)?;
+        self.freeze(guest, live, &mut record)?;
         Ok(record)
     }
 
@@ -240,6 +290,7 @@ impl Engine<'_> {
     pub(crate) fn freeze(
         &self,
         guest: &GuestSummary,
+        live: Option<&GuestConfig>,
         record: &mut GuestRecord,
     ) -> Result<bool, EngineError> {
         let given = record.applied.as_ref().and_then(|applied| applied.plan.vnuma.as_ref());
@@ -247,8 +298,7 @@ impl Engine<'_> {
         if record.frozen.as_ref().is_some_and(|frozen| frozen.same_for_guest(topology)) {
             return Ok(false);
         }
-        let Some(live) = self.hypervisor.live_xml(&guest.uuid)? else { return Ok(false) };
-        if self.editor.read(&live)?.cells != topology.cells() {
+        if live.is_none_or(|live| live.cells != topology.cells()) {
             return Ok(false);
         }
         let cpu_before = match &record.frozen {
@@ -312,6 +362,8 @@ impl Engine<'_> {
         }
         if backup.was_running && self.hypervisor.live_xml(&guest.uuid)?.is_none() {
             self.hypervisor.start(&guest.uuid)?;
+        } else if let Some(before) = &backup.live_pins {
+            self.move_threads_back(guest, before)?;
         }
         self.release(host, intent, because)?;
         self.store.append_step(&intent.id, &Step::RolledBack)?;

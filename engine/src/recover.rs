@@ -6,7 +6,8 @@
 
 use crate::error::EngineError;
 use crate::intent::{Intent, IntentStatus, Step};
-use crate::loop_parts::Engine;
+use crate::live_pins::live_pins_in;
+use crate::loop_parts::{Engine, Situation};
 use crate::ports::GuestSummary;
 use crate::reconcile::Backup;
 use numawise_model::{Event, HostId, event::Recovery};
@@ -22,7 +23,7 @@ impl Engine<'_> {
             self.recover_under(&host)?;
             drop(lock);
         }
-        self.freeze_seen(&host)
+        Ok(())
     }
 
     /// The caller holds the host lock, so whoever wrote a pending intent is dead.
@@ -82,20 +83,24 @@ impl Engine<'_> {
     }
 
     /// Guests that were started by somebody else since: their topology freezes now.
-    fn freeze_seen(&self, host: &HostId) -> Result<(), EngineError> {
-        let state = self.store.load(host)?;
-        let guests = self.hypervisor.guests()?;
-        for guest in guests.iter().filter(|guest| guest.running) {
-            let Some(record) = state.guests.get(&guest.uuid) else { continue };
+    pub(crate) fn freeze_seen(&self, situation: &mut Situation) -> Result<(), EngineError> {
+        let mut changed = false;
+        for guest in &situation.guests.known {
+            let uuid = &guest.summary.uuid;
+            let Some(record) = situation.state.guests.get(uuid) else { continue };
             let mut record = record.clone();
-            if self.freeze(guest, &mut record)? {
-                self.update_state(host, |state| {
-                    if let Some(kept) = state.guests.get_mut(&guest.uuid) {
+            if self.freeze(&guest.summary, guest.live.as_ref(), &mut record)? {
+                changed = true;
+                self.update_state(&situation.host_id, |state| {
+                    if let Some(kept) = state.guests.get_mut(uuid) {
                         kept.frozen.clone_from(&record.frozen);
                     }
                     Ok(())
                 })?;
             }
+        }
+        if changed {
+            situation.state = self.store.load(&situation.host_id)?;
         }
         Ok(())
     }
@@ -107,6 +112,7 @@ pub(crate) fn backup_in(steps: &[Step]) -> Option<Backup> {
             before_xml: before_xml.clone(),
             after_xml: after_xml.clone(),
             was_running: *was_running,
+            live_pins: live_pins_in(steps),
         }),
         _ => None,
     })

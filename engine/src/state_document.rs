@@ -39,6 +39,9 @@ pub fn step_to_json(step: &Step) -> String {
         Step::Backup { before_xml, after_xml, was_running } => {
             StepKindDoc::Backup { before_xml, after_xml, was_running }
         }
+        Step::OwnerOverridden { owner } => StepKindDoc::OwnerOverridden { owner: owner.to_doc() },
+        Step::LivePins { before } => StepKindDoc::LivePins { before: before.to_doc() },
+        Step::PinnedLive => StepKindDoc::PinnedLive,
         Step::Defined => StepKindDoc::Defined,
         Step::ShutDown => StepKindDoc::ShutDown,
         Step::Started => StepKindDoc::Started,
@@ -55,6 +58,11 @@ pub fn step_from_json(text: &str) -> Result<Step, DocumentError> {
         StepKindDoc::Backup { before_xml, after_xml, was_running } => {
             Step::Backup { before_xml, after_xml, was_running }
         }
+        StepKindDoc::OwnerOverridden { owner } => {
+            Step::OwnerOverridden { owner: Wire::from_doc(owner) }
+        }
+        StepKindDoc::LivePins { before } => Step::LivePins { before: Wire::from_doc(before) },
+        StepKindDoc::PinnedLive => Step::PinnedLive,
         StepKindDoc::Defined => Step::Defined,
         StepKindDoc::ShutDown => Step::ShutDown,
         StepKindDoc::Started => Step::Started,
@@ -85,8 +93,18 @@ pub fn usage_from_json(text: &str) -> Result<UsageSample, DocumentError> {
 }
 
 fn intent_doc(intent: &Intent) -> IntentDoc {
-    let Intent { id, guest, guest_name, kind, restart, base_revision, status, created_unix_sec } =
-        intent;
+    let Intent {
+        id,
+        guest,
+        guest_name,
+        kind,
+        restart,
+        live,
+        overridden,
+        base_revision,
+        status,
+        created_unix_sec,
+    } = intent;
     IntentDoc {
         id: id.0.clone(),
         guest: guest.to_doc(),
@@ -98,6 +116,8 @@ fn intent_doc(intent: &Intent) -> IntentDoc {
             IntentKind::Undo { applied } => IntentKindDoc::Undo { applied: applied.0.clone() },
         },
         restart: *restart,
+        live: *live,
+        overridden: overridden.to_doc(),
         base_revision: *base_revision,
         status: match status {
             IntentStatus::Pending => IntentStatusDoc::Pending,
@@ -122,6 +142,8 @@ fn intent(doc: IntentDoc) -> Result<Intent, DocumentError> {
             IntentKindDoc::Undo { applied } => IntentKind::Undo { applied: IntentId(applied) },
         },
         restart: doc.restart,
+        live: doc.live,
+        overridden: Wire::from_doc(doc.overridden),
         base_revision: doc.base_revision,
         status: match doc.status {
             IntentStatusDoc::Pending => IntentStatus::Pending,
@@ -163,8 +185,9 @@ fn record(doc: GuestRecordDoc) -> Result<GuestRecord, DocumentError> {
 mod tests {
     use super::*;
     use numawise_model::{
-        Binding, CpuSet, FrozenTopology, GuestCpuTopology, HelperPlacement, HostId, HostRef,
-        Levels, MemoryMode, Mode, PageSize, Plan, PlanId, Policy, Request, Vcpu,
+        Binding, CpuSet, ForeignOwner, FrozenTopology, GuestCpuTopology, HelperPlacement, HostId,
+        HostRef, Levels, Manager, MemoryMode, Mode, PageSize, Pins, Plan, PlanId, Policy, Request,
+        Vcpu,
     };
     use std::collections::BTreeMap;
 
@@ -211,6 +234,8 @@ mod tests {
             guest_name: "db".to_owned(),
             kind,
             restart: true,
+            live: true,
+            overridden: Some(ForeignOwner::Managed { by: Manager::Nova }),
             base_revision: 7,
             status,
             created_unix_sec: -1,
@@ -267,7 +292,16 @@ mod tests {
                 after_xml: text("é"),
                 was_running: true,
             },
+            Step::OwnerOverridden { owner: ForeignOwner::Managed { by: Manager::Nova } },
+            Step::LivePins {
+                before: Pins {
+                    vcpus: BTreeMap::from([(Vcpu(0), CpuSet::range(3, 7))]),
+                    emulator: Some(CpuSet::single(Pcpu(1))),
+                    iothreads: BTreeMap::from([(1, CpuSet::single(Pcpu(2)))]),
+                },
+            },
             Step::Defined,
+            Step::PinnedLive,
             Step::ShutDown,
             Step::Started,
             Step::Verified { findings: 3 },

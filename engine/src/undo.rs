@@ -1,9 +1,10 @@
 //! Undo: takes back the elements that the last plan wrote, on today's XML, and the claims with it.
 
 use crate::error::EngineError;
-use crate::intent::{GuestRecord, Intent, IntentId, IntentKind, IntentStatus};
-use crate::loop_parts::Engine;
-use crate::ports::{GuestSummary, PortError, RevertError, find_guest};
+use crate::intent::{AppliedPlan, GuestRecord, Intent, IntentId, IntentKind, IntentStatus, Manner};
+use crate::ledger_view::KnownGuest;
+use crate::loop_parts::{Engine, Situation};
+use crate::ports::{GuestSummary, PortError, RevertError};
 use crate::reconcile::{Backup, Outcome};
 use crate::recover::backup_in;
 use numawise_model::{Claim, GuestCpuTopology, Refusal};
@@ -16,29 +17,35 @@ pub struct UndoPreview {
 }
 
 impl Engine<'_> {
-    /// The XML as undo would leave it; changes nothing.
-    pub fn preview_undo(&self, wanted: &str) -> Result<UndoPreview, EngineError> {
-        let guest = find_guest(self.hypervisor, wanted)?;
-        let state = self.store.load(&self.hypervisor.host_id()?)?;
-        let applied = state.guests.get(&guest.uuid).and_then(|record| record.applied.as_ref());
-        let applied = applied
-            .ok_or_else(|| EngineError::NothingApplied { guest: guest.name.clone() })?
-            .intent
-            .clone();
-        let today_xml = self.hypervisor.inactive_xml(&guest.uuid)?;
-        let after_xml = self.undone_xml(&guest, &applied, &today_xml)?;
+    /// The XML as undo would leave it, or why it would be refused; changes nothing.
+    pub fn preview_undo(&self, wanted: &str, manner: Manner) -> Result<UndoPreview, EngineError> {
+        let situation = self.situation(false)?;
+        let known = situation.find(wanted, &self.hypervisor.uri())?;
+        let after_xml = self.undone(known, &situation)?;
+        self.may_change(known, &after_xml, manner)?;
+        let (guest, today_xml) = (known.summary.clone(), known.xml.clone());
         Ok(UndoPreview { guest, today_xml, after_xml })
     }
 
-    pub fn undo(&self, wanted: &str, id: &IntentId, restart: bool) -> Result<Outcome, EngineError> {
+    fn undone(&self, known: &KnownGuest, situation: &Situation) -> Result<String, EngineError> {
+        let applied = applied(known, situation)?;
+        self.undone_xml(&known.summary, &applied.intent, &known.xml)
+    }
+
+    pub fn undo(
+        &self,
+        wanted: &str,
+        id: &IntentId,
+        manner: Manner,
+    ) -> Result<Outcome, EngineError> {
         let host = self.hypervisor.host_id()?;
         let lock = self.lock(&host)?;
         self.recover_under(&host)?;
-        let guest = self.preview_undo(wanted)?.guest;
         let situation = self.situation(false)?;
-        let applied = situation.record(&guest.uuid).and_then(|record| record.applied.as_ref());
-        let applied =
-            applied.ok_or_else(|| EngineError::NothingApplied { guest: guest.name.clone() })?;
+        let known = situation.find(wanted, &self.hypervisor.uri())?;
+        let guest = known.summary.clone();
+        let applied = applied(known, &situation)?;
+        let overridden = self.may_change(known, &self.undone(known, &situation)?, manner)?;
         let claims: Vec<Claim> =
             applied.previous.iter().flat_map(|previous| previous.plan.claims.clone()).collect();
         let others = situation.view.ledger.without_guest(&guest.uuid);
@@ -55,7 +62,9 @@ impl Engine<'_> {
             guest: guest.uuid.clone(),
             guest_name: guest.name.clone(),
             kind: IntentKind::Undo { applied: applied.intent.clone() },
-            restart,
+            restart: manner.restart,
+            live: manner.live,
+            overridden,
             base_revision: situation.state.revision,
             status: IntentStatus::Pending,
             created_unix_sec: self.clock.now_unix_sec(),
@@ -115,4 +124,14 @@ impl Engine<'_> {
         }
         Ok(found)
     }
+}
+
+fn applied<'s>(
+    known: &KnownGuest,
+    situation: &'s Situation,
+) -> Result<&'s AppliedPlan, EngineError> {
+    let record = situation.record(&known.summary.uuid);
+    record
+        .and_then(|record| record.applied.as_ref())
+        .ok_or_else(|| EngineError::NothingApplied { guest: known.summary.name.clone() })
 }

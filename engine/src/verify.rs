@@ -3,7 +3,8 @@
 use crate::error::EngineError;
 use crate::intent::{AppliedPlan, GuestRecord};
 use crate::loop_parts::{Engine, Situation};
-use crate::ports::{Depth, GuestSummary, find_guest};
+use crate::permission::foreign_owner;
+use crate::ports::{Depth, GuestSummary};
 use crate::recover::backup_in;
 use numawise_audit::{Seen, judge_guest, judge_ledger};
 use numawise_documents::topology_digest;
@@ -43,17 +44,20 @@ impl Engine<'_> {
     /// Looks at one guest; without a plan in force there is nothing to hold it against, and no
     /// findings.
     pub fn look(&self, wanted: &str) -> Result<GuestState, EngineError> {
-        let summary = find_guest(self.hypervisor, wanted)?;
-        self.look_at(&summary, &self.situation(false)?)
+        let situation = self.situation(false)?;
+        let summary = situation.find(wanted, &self.hypervisor.uri())?.summary.clone();
+        self.look_at(&summary, &situation, Depth::Guest)
     }
 
-    /// The same for a guest and a host that have been read already.
+    /// The same for a guest and a host that have been read already. Threads and pages are looked at
+    /// only where a plan is in force that they can be held against.
     pub fn look_at(
         &self,
         summary: &GuestSummary,
         situation: &Situation,
+        depth: Depth,
     ) -> Result<GuestState, EngineError> {
-        let look = self.read_all_of(summary, situation)?;
+        let look = self.read_all_of(summary, situation, depth)?;
         let record = situation.record(&summary.uuid);
         let applied = record.and_then(|record| record.applied.as_ref());
         let mut findings = Vec::new();
@@ -61,6 +65,14 @@ impl Engine<'_> {
             findings = self.judge_applied(applied, &look, situation)?;
             findings.extend(changed_host(&applied.plan, &situation.host, summary));
         }
+        findings.extend(foreign_owner(summary, &look.stored).map(|owner| Finding {
+            severity: Severity::Info,
+            subject: Subject::Guest {
+                uuid: Some(summary.uuid.clone()),
+                name: summary.name.clone(),
+            },
+            kind: FindingKind::ForeignGuest { owner },
+        }));
         Ok(GuestState {
             summary: summary.clone(),
             host: situation.host.clone(),
@@ -95,10 +107,11 @@ impl Engine<'_> {
         &self,
         guest: &GuestSummary,
         record: &GuestRecord,
+        depth: Depth,
     ) -> Result<Vec<Finding>, EngineError> {
         let Some(applied) = &record.applied else { return Ok(Vec::new()) };
-        let situation = self.situation(false)?;
-        let look = self.read_all_of(guest, &situation)?;
+        let situation = self.read_situation(false)?;
+        let look = self.read_all_of(guest, &situation, depth)?;
         self.judge_applied(applied, &look, &situation)
     }
 
@@ -122,13 +135,18 @@ impl Engine<'_> {
         &self,
         guest: &GuestSummary,
         situation: &Situation,
+        depth: Depth,
     ) -> Result<Look, EngineError> {
         let (stored, live) = match situation.guest(&guest.uuid) {
             Some(known) => (known.inactive.clone(), known.live.clone()),
             // It is not among those that could be read: reading it again says why.
             None => (self.read_guest(guest)?.1, self.live_config(guest)?),
         };
-        Ok(Look { stored, live, facts: self.hypervisor.observe(&guest.uuid, Depth::Guest)? })
+        let applied = situation.record(&guest.uuid).and_then(|record| record.applied.as_ref());
+        // A quick look is for holding a guest against its plan; a close one is for pictures too.
+        let worth = live.is_some() && (applied.is_some() || depth > Depth::Threads);
+        let facts = if worth { self.hypervisor.observe(&guest.uuid, depth)? } else { None };
+        Ok(Look { stored, live, facts })
     }
 
     /// The definition that the plan in force replaced.

@@ -3,8 +3,8 @@
 use numawise_model::finding::Finding;
 use numawise_model::guest::GuestCell;
 use numawise_model::{
-    CpuSet, GuestConfig, GuestCpuTopology, GuestUuid, HelperPlacement, Host, Ledger, Mode, NodeSet,
-    Plan, Topology, Vcpu, Vnode,
+    CpuSet, ForeignOwner, GuestConfig, GuestCpuTopology, GuestUuid, HelperPlacement, Host, Ledger,
+    Mode, NodeSet, Plan, Topology, Vcpu, Vnode,
 };
 use std::collections::BTreeMap;
 
@@ -153,4 +153,6 @@ pub struct GuestRow {
     pub drift: Option<u32>,
     /// The running guest was started from an older definition.
     pub pending_restart: bool,
+    /// Who else may change it, and numawise therefore not.
+    pub owner: Option<ForeignOwner>,
 }

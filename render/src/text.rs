@@ -9,7 +9,7 @@ mod tables;
 
 pub use guest::guest;
 pub use host::host;
-pub use plan::{plan, reasons};
+pub use plan::{changes, plan, reasons};
 pub use said::{UndoElement, checks, event, findings, list_error, predicates, refusals, undo_conflicts};
 pub use tables::{guests, usage};
 

@@ -5,6 +5,7 @@ use crate::failure::{NO_ACCESS, USAGE, coded};
 use crate::output;
 use anyhow::{Context, Result};
 use numawise_embedded::EmbeddedHypervisor;
+use numawise_engine::intent::Manner;
 use numawise_engine::loop_parts::{CrashPoint, Engine};
 use numawise_engine::planning::FreshIds;
 use numawise_engine::ports::{Cancel, Clock, Hypervisor, ShutdownOptions, Store};
@@ -57,10 +58,18 @@ pub struct CarryOutArgs {
     /// Shut the guest down and start it again, so that the new definition takes effect now.
     #[arg(long)]
     pub restart: bool,
+    /// Move the threads of the running guest to their new pCPUs at once, without a restart.
+    #[arg(long, conflicts_with = "restart")]
+    pub live: bool,
+    /// Change the guest although another manager (OpenStack, oVirt, ...) owns it; the journal keeps
+    /// that it was so.
+    #[arg(long)]
+    pub override_owner: bool,
     /// Seconds the guest may take to shut down.
     #[arg(long, value_name = "SEC", default_value_t = 300)]
     pub shutdown_timeout: u64,
-    /// Switch the guest off when it has not shut down in time.
+    /// With --restart: switch the guest off when it has not shut down in time, as if its plug were
+    /// pulled. Without this it is left running, and the old definition is put back.
     #[arg(long)]
     pub force: bool,
     /// Guests that are off give up what they hold.
@@ -69,6 +78,12 @@ pub struct CarryOutArgs {
     /// Kill this process at a named step: for tests of recovery.
     #[arg(long, hide = true, value_name = "STEP", value_parser = crash_point)]
     pub crash_at: Option<CrashPoint>,
+}
+
+impl CarryOutArgs {
+    pub fn manner(&self) -> Manner {
+        Manner { restart: self.restart, live: self.live, override_owner: self.override_owner }
+    }
 }
 
 fn crash_point(name: &str) -> Result<CrashPoint, String> {

@@ -17,7 +17,7 @@
 //! not known, by how much differs: a guest from before was started with other vNUMA or with other
 //! pins throughout; one that differs in fewer than half of its pins has been moved.
 
-mod definition;
+pub(crate) mod definition;
 mod running;
 
 use definition::{Aspect, Difference, differences};

@@ -13,7 +13,7 @@ mod plan;
 
 pub use guest::{Seen, judge_guest};
 pub use ledger::judge_ledger;
-pub use plan::judge_plan;
+pub use plan::{judge_changes, judge_plan};
 
 /// Whether a finding means that a guest is not as it should be (exit code 5), rather than something
 /// to know of it.

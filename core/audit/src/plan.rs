@@ -53,17 +53,26 @@
 //! - `guest-fit`: what stands against vNUMA (a balloon, hot-plug, automatic placement) is not there,
 //!   or the plan takes it out.
 //!
+//! What changes (`plan/changes.rs`)
+//! - `change-effect`: where threads may run is changed live, all else at the next boot: that is the
+//!   guest's ABI, or memory that QEMU takes when it starts. Each part is named once.
+//! - `changes-cover` ([`judge_changes`]): what the plan writes otherwise than the definition has it
+//!   today is among the changes.
+//!
 //! Remarks are given only where the plan does not carry them itself: over-commit, shared, isolated
 //! and reserved CPUs, siblings of somebody else's CPUs, memory that could not be checked, several
 //! vNUMA nodes on a pNUMA node, a guest L3 that is not the host's.
 
 mod binding;
+mod changes;
 mod guest_topology;
 mod matching;
 mod memory;
 mod promise;
 mod surroundings;
 mod vnuma;
+
+pub use changes::judge_changes;
 
 use numawise_model::{
     CpuPools, Finding, FindingKind, FrozenTopology, GuestConfig, Host, Ledger, MemoryMode, Plan,
@@ -85,6 +94,7 @@ pub fn judge_plan(
         None => others.clone(),
     };
     let mut case = Case { host, others: &others, pools, guest, frozen, plan, findings: Vec::new() };
+    case.effects();
     if plan.request.policy == Policy::Unbound {
         case.unbound_means_unbound();
         return case.findings;

@@ -34,6 +34,10 @@ pub enum Event {
     PinnedLive {
         guest: String,
     },
+    /// Asked to move threads of a guest that is off.
+    NothingToMove {
+        guest: String,
+    },
     /// Told to go on although somebody else owns the guest.
     OwnerOverridden {
         guest: String,

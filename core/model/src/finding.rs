@@ -7,6 +7,7 @@ use crate::ledger::Owner;
 use crate::levels::PageSize;
 use crate::observed::Sight;
 use crate::obstacle::{ForeignOwner, Obstacle};
+use crate::plan::MemoryMode;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -275,6 +276,8 @@ pub enum FindingKind {
     /// The vCPUs move at once, their memory is bound where it is until the next boot.
     MemoryStaysBehind {
         vnode: Vnode,
+        /// How it is bound: only `restrictive` memory can be moved while the guest runs.
+        mode: MemoryMode,
         memory_nodes: NodeSet,
         cpu_node: Pnode,
     },

@@ -59,6 +59,8 @@ pub struct GuestConfig {
     pub hugepages: Option<Vec<GuestHugepages>>,
     /// `<memoryBacking><allocation mode='immediate'>`.
     pub immediate_allocation: bool,
+    /// `<devices><memory>`: modules that are plugged in.
+    pub memory_modules: u32,
     /// PCI addresses passed through, `0000:41:00.0`.
     pub host_devices: Vec<String>,
     /// Who else says that the guest is theirs, by a note in the metadata.

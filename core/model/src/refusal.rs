@@ -135,6 +135,11 @@ pub enum Refusal {
     MemoryHotplug {
         slots: u32,
     },
+    /// `<devices><memory>`: plugged modules belong to no vNUMA node of a plan, and which node they
+    /// would go to is not for us to say.
+    MemoryModules {
+        modules: u32,
+    },
     Balloon {
         model: String,
     },

@@ -21,6 +21,10 @@ pub fn fixes(guest: Option<&GuestConfig>, fix_guest: bool, notes: &mut Notes) ->
             false => notes.refuse(refusal),
         }
     }
+    if guest.memory_modules > 0 && guest.max_memory.is_some() {
+        // libvirt takes no module without `<maxMemory>`, so that fix cannot be made.
+        notes.refuse(Refusal::MemoryModules { modules: guest.memory_modules });
+    }
     fixes
 }
 

@@ -67,6 +67,6 @@ fn cell_differences(before: &GuestCell, after: &GuestCell, found: &mut Vec<Topol
 pub fn cpu_before(inputs: &Inputs) -> Option<GuestCpuTopology> {
     match inputs.frozen {
         Some(frozen) => frozen.cpu_before,
-        None => inputs.guest.and_then(|guest| guest.cpu_topology),
+        None => inputs.cpu_before,
     }
 }

@@ -80,6 +80,7 @@ mod availability;
 mod binding;
 mod emulator;
 mod fitness;
+mod changes;
 mod frozen;
 mod guest_cpu;
 mod memory;
@@ -93,7 +94,7 @@ pub use reserved::default_reserved;
 use numawise_model::plan::HeldPages;
 use numawise_model::{
     Binding, Claim, ClaimId, CpuPools, CpuSet, Finding, FindingKind, FrozenTopology, GuestConfig,
-    GuestFix, GuestRef, HelperPlacement, Host, HostRef, Ledger, MAX_ID, Mode, PageCounts, Plan,
+    GuestCpuTopology, GuestFix, GuestRef, HelperPlacement, Host, HostRef, Ledger, MAX_ID, Mode, PageCounts, Plan,
     PlanId, Policy, Predicate, Purpose, Reason, Refusal, Request, Severity, Source,
     VirtualTopology,
 };
@@ -111,6 +112,10 @@ pub struct Inputs<'a> {
     pub frozen: Option<&'a FrozenTopology>,
     /// Memory that the guest holds now and gives back when it restarts.
     pub held: &'a HeldPages,
+    /// What the running guest was started with; `None` while it is off.
+    pub live: Option<&'a GuestConfig>,
+    /// The topology element from before vNUMA, where no frozen topology remembers it.
+    pub cpu_before: Option<GuestCpuTopology>,
     pub stamp: Stamp,
 }
 
@@ -157,7 +162,7 @@ pub fn plan(inputs: &Inputs, request: &Request) -> Result<Plan, Vec<Refusal>> {
         return Err(notes.refusals);
     }
     if request.policy == Policy::Unbound {
-        return Ok(unbound(inputs, request));
+        return Ok(with_changes(unbound(inputs, request), inputs));
     }
     let situation = Situation::new(inputs, request);
     let fixes = match request.vnuma {
@@ -169,7 +174,8 @@ pub fn plan(inputs: &Inputs, request: &Request) -> Result<Plan, Vec<Refusal>> {
         .and_then(|binding| place(&situation, request, binding, pages_fit, &mut notes));
     match placed {
         Some(placed) if notes.refusals.is_empty() => {
-            Ok(assemble(&situation, request, placed, fixes, notes))
+            let plan = assemble(&situation, request, placed, fixes, notes);
+            Ok(with_changes(plan, inputs))
         }
         _ => Err(notes.refusals),
     }
@@ -178,6 +184,18 @@ pub fn plan(inputs: &Inputs, request: &Request) -> Result<Plan, Vec<Refusal>> {
 /// What has been decided, before it is put into the document.
 struct Placed {
     binding: Binding,
+/// What the plan means for the guest as it is. A plan for a size alone changes nobody.
+fn with_changes(mut plan: Plan, inputs: &Inputs) -> Plan {
+    if let Some(guest) = inputs.guest {
+        plan.changes = changes::changes(&plan, guest, inputs.live);
+    }
+    if let Some(live) = inputs.live {
+        let places = situation::Places::new(&inputs.host.topology);
+        plan.findings.extend(changes::memory_left_behind(&plan, live, &places));
+    }
+    plan
+}
+
     vnuma: Option<VirtualTopology>,
     pages: PageCounts,
     /// Promised pages that were checked: they must still be there when the plan is claimed.

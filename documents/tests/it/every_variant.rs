@@ -6,7 +6,7 @@ use numawise_model::guest::GuestCell;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{
     Claim, ClaimId, CpuSet, Finding, FindingKind, ForeignOwner, GuestCpuTopology, GuestUuid,
-    Manager, Mode, NodeSet, Obstacle, Owner, PageSize, Pcpu, Pnode, Predicate, Purpose, Reason,
+    Manager, MemoryMode, Mode, NodeSet, Obstacle, Owner, PageSize, Pcpu, Pnode, Predicate, Purpose, Reason,
     Severity, Sight, Source, Subject, Vcpu, VcpuSet, Vnode,
 };
 use std::collections::BTreeMap;
@@ -230,7 +230,12 @@ fn of_guests() -> Vec<FindingKind> {
         K::VnodeWithoutMemory { vnode: Vnode(1) },
         K::NotVerified { what: Sight::Pages, why: "from afar".to_owned() },
         K::CgroupKeepsOut { vcpu: Vcpu(3), expected: some, cgroup: cpus("1") },
-        K::MemoryStaysBehind { vnode: Vnode(1), memory_nodes: nodes("0"), cpu_node: Pnode(1) },
+        K::MemoryStaysBehind {
+            vnode: Vnode(1),
+            mode: MemoryMode::Restrictive,
+            memory_nodes: nodes("0"),
+            cpu_node: Pnode(1),
+        },
         K::ForeignGuest { owner: ForeignOwner::Managed { by: Manager::KubeVirt } },
         K::ForeignGuest { owner: ForeignOwner::Transient },
         K::Obstructed { obstacle: Obstacle::ManagedSave },

@@ -23,6 +23,9 @@ pub fn event(event: &E) -> String {
             format!("{guest}: did not stop in time and was switched off (--force)")
         }
         E::PinnedLive { guest } => format!("{guest}: the threads of the running guest are moved"),
+        E::NothingToMove { guest } => {
+            format!("{guest}: is off, so there are no threads to move; it starts where it is bound")
+        }
         E::OwnerOverridden { guest, owner } => {
             format!("{guest}: changed all the same (--override-owner), although {}", whose(*owner))
         }

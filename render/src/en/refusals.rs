@@ -64,6 +64,7 @@ pub fn refusal(refusal: &R) -> Said {
         R::NoMemoryAnywhere { vnode } => memory::nowhere(*vnode),
         R::VcpuHotplug { current, maximum } => guest::vcpu_hotplug(*current, *maximum),
         R::MemoryHotplug { slots } => guest::memory_hotplug(*slots),
+        R::MemoryModules { modules } => guest::memory_modules(*modules),
         R::Balloon { model } => guest::balloon(model),
         R::PlacementAuto => guest::placement_auto(),
         R::TopologyFrozen { differences } => guest::topology_frozen(differences),

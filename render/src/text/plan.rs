@@ -17,6 +17,9 @@ pub fn plan(plan: &Plan, view: &PlanView<'_>) -> String {
     let mut text = view.look.paint(Meaning::Title, &cut(&title, width)) + "\n";
     text += &lines_of(&summary(plan, view), width);
     text += &virtual_topology(plan, width);
+    if plan.guest.is_some() {
+        text += &format!("\n{}", changes(plan, &view.look));
+    }
     if !plan.findings.is_empty() {
         let look = Look { simulated: false, ..view.look };
         text += &format!("\n{}", findings(&plan.findings, &look));
@@ -82,6 +85,22 @@ fn vnuma_table(vnuma: &VirtualTopology, width: usize) -> String {
             host_node,
             labels::distances(node.distances.values().copied()),
         ]);
+    }
+    drawn(table)
+}
+
+/// What changes of the guest as it is, and when. A plan for a size changes nobody.
+pub fn changes(plan: &Plan, look: &Look) -> String {
+    if plan.guest.is_none() {
+        return String::new();
+    }
+    if plan.changes.is_empty() {
+        return format!("{}\n", labels::NO_CHANGES);
+    }
+    let mut table = plain_table(look.width);
+    table.set_header(labels::CHANGE_TABLE);
+    for change in &plan.changes {
+        table.add_row([labels::changed_part(change.what), labels::effect(change.effect)]);
     }
     drawn(table)
 }

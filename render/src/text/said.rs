@@ -24,8 +24,9 @@ fn finding(finding: &Finding, look: &Look) -> String {
         Severity::Error => Meaning::Error,
     };
     let head = look.paint(meaning, &format!("{}:", en::findings::severity(finding.severity)));
+    let said = en::findings::finding(&finding.kind, look.simulated);
     let subject = en::findings::subject(&finding.subject).map_or_else(String::new, |s| s + ": ");
-    paragraph(&format!("{head} {subject}"), &en::findings::finding(&finding.kind), look)
+    paragraph(&format!("{head} {subject}"), &said, look)
 }
 
 /// A check-up in the order in which it was made.

@@ -17,17 +17,21 @@ pub fn guests(rows: &[GuestRow], look: &Look) -> String {
         return format!("{}{}\n", labels::NO_GUESTS, simulated_suffix(look));
     }
     let mut table = plain_table(look.width);
-    table.set_header(labels::GUEST_TABLE);
+    // Only where there is one: most hosts have a single manager, or none.
+    let owned = rows.iter().any(|row| row.owner.is_some());
+    table.set_header(labels::GUEST_TABLE.into_iter().chain(owned.then_some(labels::OWNER)));
     for row in rows {
         let nodes = if row.nodes.is_empty() { "-".to_owned() } else { row.nodes.to_string() };
-        table.add_row([
+        let owner = owned.then(|| labels::row_owner(row.owner));
+        let cells = [
             row.name.clone(),
             labels::guest_state(row.state).to_owned(),
             labels::row_binding(&row.pcpus, row.vcpus, row.mode),
             nodes,
             labels::row_vnuma(&row.vnuma),
             labels::row_drift(row.drift, row.pending_restart),
-        ]);
+        ];
+        table.add_row(cells.into_iter().chain(owner));
     }
     let mark = if look.simulated { format!("{}\n", labels::SIMULATED) } else { String::new() };
     mark + &drawn(table)

@@ -1,8 +1,9 @@
 //! Making a running guest differ from its definition, as `taskset`, `migratepages` or a kernel that
 //! balances would: only what runs is changed, neither XML knows of it.
 
+use crate::live_definition::with_pins;
 use crate::memory::Room;
-use crate::{EmbeddedHypervisor, canonical, failed};
+use crate::{EmbeddedHypervisor, Operation, canonical, fail_if_planted, failed};
 use numawise_engine::ports::PortError;
 use numawise_model::{CpuSet, GuestUuid, PageCounts, PageSize, Pins, Pnode, Vcpu, Vnode};
 use std::collections::BTreeMap;
@@ -33,11 +34,12 @@ impl EmbeddedHypervisor {
         change.write_running(&guest, &running)
     }
 
-    /// Sets the affinity of the threads that `pins` names.
+    /// Sets the affinity of the threads that `pins` names, and writes it into the XML of what runs.
     pub(crate) fn move_threads(&self, guest: &GuestUuid, pins: &Pins) -> Result<(), PortError> {
         let guest = canonical(guest)?;
         let change = self.folder.change()?;
         self.must_run(&change, &guest)?;
+        fail_if_planted(&change, Operation::Pin)?;
         let Some(mut running) = change.running(&guest)? else {
             return Err(self.no_guest(&guest));
         };
@@ -61,7 +63,8 @@ impl EmbeddedHypervisor {
         if let Some(cpus) = &pins.emulator {
             running.emulator.clone_from(cpus);
         }
-        change.write_running(&guest, &running)
+        let Some(live) = change.live(&guest)? else { return Err(self.no_guest(&guest)) };
+        change.write_started(&guest, &with_pins(&live, pins)?, &running)
     }
 
     /// Moves pages of the guest from one node to another: so many, or all. Says how many.

@@ -18,6 +18,7 @@ mod cpuset;
 mod domain;
 mod drift;
 mod folder;
+mod live_definition;
 mod memory;
 mod rules;
 mod running;
@@ -48,6 +49,7 @@ pub enum Operation {
     Define,
     Start,
     Shutdown,
+    Pin,
 }
 
 impl Operation {
@@ -56,6 +58,7 @@ impl Operation {
             Self::Define => "define",
             Self::Start => "start",
             Self::Shutdown => "shutdown",
+            Self::Pin => "pin",
         }
     }
 }

@@ -5,9 +5,9 @@ use numawise_engine::intent::{
 };
 use numawise_model::guest::GuestCell;
 use numawise_model::{
-    Binding, Claim, ClaimId, CpuSet, Finding, FindingKind, FrozenTopology, GuestCpuTopology,
+    Binding, Claim, ClaimId, CpuSet, Finding, FindingKind, ForeignOwner, FrozenTopology, GuestCpuTopology,
     GuestFix, GuestRef, GuestUuid, HelperPlacement, HostId, HostRef, HugepageLevels, Ledger,
-    Levels, MemoryMode, Mode, NodeLevels, Owner, PageCounts, PageSize, Pcpu, Plan, PlanId, Pnode,
+    Levels, Manager, MemoryMode, Mode, NodeLevels, Owner, PageCounts, PageSize, Pcpu, Pins, Plan, PlanId, Pnode,
     Policy, Predicate, Purpose, Reason, Request, Severity, Source, Utilisation, Vcpu, VcpuSet,
     VirtualTopology, Vnode, VnumaNode,
 };
@@ -22,7 +22,10 @@ pub fn every_step() -> Vec<Step> {
             after_xml: xml.repeat(20_000),
             was_running: true,
         },
+        Step::OwnerOverridden { owner: ForeignOwner::Managed { by: Manager::Ovirt } },
+        Step::LivePins { before: Pins { emulator: Some(CpuSet::range(0, 3)), ..Pins::default() } },
         Step::Defined,
+        Step::PinnedLive,
         Step::ShutDown,
         Step::Started,
         Step::Verified { findings: 3 },
@@ -73,6 +76,8 @@ fn intent(id: &str, kind: IntentKind) -> Intent {
         guest_name: "db 'one'".to_owned(),
         kind,
         restart: true,
+        live: false,
+        overridden: Some(ForeignOwner::Managed { by: Manager::Ovirt }),
         base_revision: 41,
         status: IntentStatus::Pending,
         created_unix_sec: 1_800_000_000,

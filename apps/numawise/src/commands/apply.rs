@@ -9,20 +9,21 @@ use clap::Args;
 use numawise_documents::parse_plan;
 use numawise_documents::report::{ReportedGuest, change_to_json, outcome_to_json};
 use numawise_engine::apply::ApplyOptions;
-use numawise_engine::intent::IntentId;
+use numawise_engine::intent::{GuestRecord, IntentId};
 use numawise_engine::ports::{DomainEditor, Store};
 use numawise_engine::reconcile::{Outcome, planned_xml};
-use numawise_model::{Plan, PlanId, Severity};
+use numawise_model::{GuestUuid, Plan, PlanId, Severity};
 use numawise_render::diff::Names;
 use numawise_render::text;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Writes intent and claims, defines the guest, restarts it when told, and verifies. A plan made
-/// from a state that has changed since is refused (exit code 4).
+/// Writes intent and claims, defines the guest, restarts it or moves its threads when told, and
+/// verifies. A plan made from a state that has changed since is refused (exit code 4). The plan in
+/// force may be applied again, to restart the guest or to mend what somebody else has changed.
 #[derive(Args)]
 pub struct ApplyArgs {
-    /// A plan file, or the id of a plan in the store.
+    /// A plan file, the id of a plan in the store, or a guest's name: its plan in force, once more.
     plan: String,
     /// Show the change to the domain XML and stop.
     #[arg(long)]
@@ -46,10 +47,10 @@ pub fn carry_out(session: &Session, plan: &Plan, args: &CarryOutArgs) -> Result<
     Ok(session.engine(Some(args)).apply(plan, &options(session, args)?)?)
 }
 
-fn options(session: &Session, args: &CarryOutArgs) -> Result<ApplyOptions> {
+pub fn options(session: &Session, args: &CarryOutArgs) -> Result<ApplyOptions> {
     Ok(ApplyOptions {
         intent: IntentId(fresh_id()),
-        restart: args.restart,
+        manner: args.manner(),
         ignore_stopped: args.ignore_stopped,
         pools: session.pools()?,
     })
@@ -61,9 +62,17 @@ fn find_plan(session: &Session, wanted: &str) -> Result<Plan> {
         let text = input_file::read(path)?;
         return parse_plan(&text).map_err(|error| coded(USAGE, format!("{wanted}: {error}")));
     }
-    session.store.plan(&PlanId(wanted.to_owned()))?.ok_or_else(|| {
+    if let Some(plan) = session.store.plan(&PlanId(wanted.to_owned()))? {
+        return Ok(plan);
+    }
+    let state = session.store.load(&session.hypervisor.host_id()?)?;
+    let named = |uuid: &GuestUuid, record: &GuestRecord| record.name == wanted || uuid.0 == wanted;
+    let mut records = state.guests.iter().filter(|(uuid, record)| named(uuid, record));
+    let in_force = records.find_map(|(_, record)| record.applied.as_ref());
+    in_force.map(|applied| (*applied.plan).clone()).ok_or_else(|| {
         let text = format!(
-            "'{wanted}' is neither a file nor a plan in {}; numawise plan makes one and prints its id",
+            "'{wanted}' is neither a file nor a plan in {}, nor a guest with a plan in force; \
+             numawise plan makes a plan and prints its id",
             session.config.state.display()
         );
         coded(USAGE, text)
@@ -75,6 +84,9 @@ fn show_change(global: &GlobalArgs, session: &Session, plan: &Plan) -> Result<Ex
     let guest = guest.ok_or(numawise_engine::error::EngineError::PlanWithoutGuest)?;
     let before = session.hypervisor.inactive_xml(&guest.uuid)?;
     let after = planned_xml(session.editor(), plan, &before)?;
+    if !global.json {
+        output::print(&text::changes(plan, &output::look(session.hypervisor.is_simulated())))?;
+    }
     print_change(global, session, &guest.name, &before, &after)?;
     Ok(ExitCode::SUCCESS)
 }

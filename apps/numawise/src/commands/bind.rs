@@ -127,8 +127,14 @@ pub fn show_and_apply(
     if !global.json || dry_run {
         show(global, session, planned)?;
     }
-    let restart = if carry_out.restart { " and restart it" } else { "" };
-    if dry_run || !confirm::go_on(global.yes, &format!("Apply this to {guest}{restart}?"))? {
+    // What stands against it is told before anybody is asked.
+    session.engine(None).check(&planned.plan, &apply::options(session, carry_out)?)?;
+    let further = match (carry_out.restart, carry_out.live) {
+        (true, _) => " and restart it",
+        (_, true) => " and move its threads",
+        _ => "",
+    };
+    if dry_run || !confirm::go_on(global.yes, &format!("Apply this to {guest}{further}?"))? {
         return Ok(ExitCode::SUCCESS);
     }
     session.store.save_plan(&planned.plan)?;

@@ -101,7 +101,9 @@ pub fn run(global: &GlobalArgs, command: &EmbeddedCommand) -> Result<ExitCode> {
 fn open(global: &GlobalArgs) -> Result<EmbeddedHypervisor> {
     let folder = embedded_folder(&Config::load(global)?)?;
     let connect = Some(format!("embedded:{}", folder.display()));
-    Session::open(&GlobalArgs { connect, ..global.clone() })?;
+    let session = Session::open(&GlobalArgs { connect, ..global.clone() })?;
+    // A guest is seen running before a command of ours stops it.
+    session.engine(None).situation(false)?;
     open_embedded(&folder)
 }
 

@@ -1,17 +1,22 @@
 //! `numawise list`: all guests, one line each.
 
 use crate::config::GlobalArgs;
+use crate::failure::DRIFT;
 use crate::output;
 use crate::session::Session;
 use anyhow::Result;
 use clap::Args;
 use numawise_documents::Wire;
 use numawise_documents::report::{GuestLineDoc, ReportedGuest, guests_to_json, mode_word};
+use numawise_engine::permission::foreign_owner;
+use numawise_engine::ports::Depth;
 use numawise_engine::verify::GuestState as Seen;
-use numawise_model::CpuSet;
+use numawise_model::{CpuSet, Finding, FindingKind, ForeignOwner};
 use numawise_render::{GuestRow, GuestState, text};
 use std::process::ExitCode;
 
+/// Looks at definitions and threads, not at pages. Exit code 5 when a guest's definition cannot be
+/// read; drift is shown in its line (numawise verify tells of it).
 #[derive(Args)]
 pub struct ListArgs {}
 
@@ -23,7 +28,8 @@ pub fn run(global: &GlobalArgs, _args: &ListArgs) -> Result<ExitCode> {
     let mut lines = Vec::new();
     let situation = engine.situation(false)?;
     for guest in &situation.guests.known {
-        let row = row(&engine.look_at(&guest.summary, &situation)?);
+        let owner = foreign_owner(&guest.summary, &guest.inactive);
+        let row = row(&engine.look_at(&guest.summary, &situation, Depth::Threads)?, owner);
         let guest = &guest.summary;
         let running = row.state == GuestState::Running;
         let guest = ReportedGuest::new(&guest.name, &guest.uuid, running, simulated);
@@ -40,10 +46,11 @@ pub fn run(global: &GlobalArgs, _args: &ListArgs) -> Result<ExitCode> {
             output::print(&text::findings(&findings, &look))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    let is_unreadable = |f: &Finding| matches!(f.kind, FindingKind::GuestUnreadable { .. });
+    Ok(if findings.iter().any(is_unreadable) { ExitCode::from(DRIFT) } else { ExitCode::SUCCESS })
 }
 
-fn row(seen: &Seen) -> GuestRow {
+fn row(seen: &Seen, owner: Option<ForeignOwner>) -> GuestRow {
     // The definition: what the running guest has besides is told as a pending restart.
     let config = &seen.stored;
     let mut pcpus = CpuSet::new();
@@ -62,6 +69,7 @@ fn row(seen: &Seen) -> GuestRow {
         vnuma: config.cells.iter().filter_map(|c| u32::try_from(c.vcpus.len()).ok()).collect(),
         drift: seen.plan.as_ref().and_then(|_| u32::try_from(drift).ok()),
         pending_restart: seen.is_pending_restart(),
+        owner,
     }
 }
 
@@ -76,5 +84,6 @@ fn line(row: &GuestRow, guest: ReportedGuest) -> GuestLineDoc {
         vnuma_vcpus: row.vnuma.clone(),
         drift: row.drift,
         pending_restart: row.pending_restart,
+        owner: row.owner.to_doc(),
     }
 }

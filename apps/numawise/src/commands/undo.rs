@@ -26,7 +26,8 @@ pub struct UndoArgs {
 pub fn run(global: &GlobalArgs, args: &UndoArgs) -> Result<ExitCode> {
     let session = Session::open(global)?;
     let engine = session.engine(Some(&args.carry_out));
-    let preview = engine.preview_undo(&args.guest)?;
+    let manner = args.carry_out.manner();
+    let preview = engine.preview_undo(&args.guest, manner)?;
     if !global.json || args.dry_run {
         let name = &preview.guest.name;
         let (today, after) = (&preview.today_xml, &preview.after_xml);
@@ -37,6 +38,6 @@ pub fn run(global: &GlobalArgs, args: &UndoArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let id = IntentId(fresh_id());
-    let outcome = engine.undo(&args.guest, &id, args.carry_out.restart)?;
+    let outcome = engine.undo(&args.guest, &id, manner)?;
     apply::report(global, &session, &outcome)
 }

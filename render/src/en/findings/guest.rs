@@ -1,21 +1,25 @@
 //! Findings about a guest: what should be, and what was seen.
 
-use crate::en::{Said, are, list, owner, pcpus, say, seen_set, vnode};
+use crate::en::{Said, are, list, nodes, owner, pcpus, say, seen_set, vnode};
 use crate::quantity::{count, pages};
-use numawise_model::{CpuSet, NodeSet, Owner, PageSize, Pnode, Sight, Vcpu, Vnode};
+use numawise_model::{CpuSet, MemoryMode, NodeSet, Owner, PageSize, Pnode, Sight, Vcpu, Vnode};
 
-const APPLY_AGAIN: &str = "apply the plan again, or keep what is there with a new `numawise bind`";
-const MOVE_BACK: &str =
-    "restart the guest to get its pins back, or set the affinity with `virsh vcpupin --live`";
+const APPLY_AGAIN: &str = "write the plan in force again: `numawise apply GUEST --live`";
+const KEEP: &str = "or keep what is there with a new `numawise bind`";
+const MOVE_BACK: &str = "move the threads back: `numawise apply GUEST --live`";
+const RESTART: &str = "or shut the guest down fully and start it";
 
 pub fn stored_pin(vcpu: Vcpu, expected: &CpuSet, seen: Option<&CpuSet>) -> Said {
     let (want, got) = (list(expected), seen_set(seen));
     say(format!("vCPU {vcpu} should be pinned to {want}; its definition says {got}"))
         .way(APPLY_AGAIN)
+        .way(KEEP)
 }
 
 pub fn stored_vnuma(what: &str, expected: &str, seen: &str) -> Said {
-    say(format!("{what} should be {expected}; the definition says {seen}")).way(APPLY_AGAIN)
+    say(format!("{what} should be {expected}; the definition says {seen}"))
+        .way(APPLY_AGAIN)
+        .way(KEEP)
 }
 
 pub fn pending_restart(what: &str) -> Said {
@@ -23,35 +27,66 @@ pub fn pending_restart(what: &str) -> Said {
         .way("shut the guest down fully and start it (a reboot from inside is not enough)")
 }
 
-pub fn thread_affinity(vcpu: Vcpu, expected: &CpuSet, seen: Option<&CpuSet>) -> Said {
-    let (want, got) = (list(expected), seen_set(seen));
-    say(format!("vCPU {vcpu} should run on {want}; its thread may run on {got}")).way(MOVE_BACK)
-}
-
-pub fn emulator(expected: &CpuSet, seen: Option<&CpuSet>) -> Said {
-    let (want, got) = (list(expected), seen_set(seen));
-    say(format!("the emulator should run on {want}; it may run on {got}"))
-        .way("restart the guest, or set the affinity with `virsh emulatorpin --live`")
-}
-
-pub fn iothread(iothread: u32, expected: &CpuSet, seen: Option<&CpuSet>) -> Said {
-    let (want, got) = (list(expected), seen_set(seen));
-    say(format!("I/O thread {iothread} should run on {want}; it may run on {got}"))
-        .way("restart the guest, or set the affinity with `virsh iothreadpin --live`")
-}
-
-pub fn memory_elsewhere(
-    expected: Pnode,
-    seen: Pnode,
-    size: PageSize,
-    elsewhere: u64,
-    of: u64,
+pub fn thread_affinity(
+    vcpu: Vcpu,
+    expected: &CpuSet,
+    seen: Option<&CpuSet>,
+    simulated: bool,
 ) -> Said {
-    say(format!(
-        "{} of {of} pages that should be on node {expected} are on node {seen}",
-        pages(elsewhere, size)
-    ))
-    .way("restart the guest, or move the pages with `migratepages PID FROM TO`")
+    let (want, got) = (list(expected), seen_set(seen));
+    let by_hand = match simulated {
+        true => format!("or `numawise embedded repin GUEST --vcpu {vcpu} --cpus {want}`"),
+        false => format!("or by hand: `virsh vcpupin GUEST {vcpu} {want} --live`"),
+    };
+    say(format!("vCPU {vcpu} should run on {want}; its thread may run on {got}"))
+        .way(MOVE_BACK)
+        .way(by_hand)
+}
+
+pub fn emulator(expected: &CpuSet, seen: Option<&CpuSet>, simulated: bool) -> Said {
+    let (want, got) = (list(expected), seen_set(seen));
+    let by_hand = match simulated {
+        true => RESTART.to_owned(),
+        false => format!("or by hand: `virsh emulatorpin GUEST {want} --live`"),
+    };
+    say(format!("the emulator should run on {want}; it may run on {got}"))
+        .way(MOVE_BACK)
+        .way(by_hand)
+}
+
+pub fn iothread(iothread: u32, expected: &CpuSet, seen: Option<&CpuSet>, simulated: bool) -> Said {
+    let (want, got) = (list(expected), seen_set(seen));
+    let by_hand = match simulated {
+        true => RESTART.to_owned(),
+        false => format!("or by hand: `virsh iothreadpin GUEST {iothread} {want} --live`"),
+    };
+    say(format!("I/O thread {iothread} should run on {want}; it may run on {got}"))
+        .way(MOVE_BACK)
+        .way(by_hand)
+}
+
+/// Pages that are not on the node where they should be.
+pub struct Elsewhere {
+    pub expected: Pnode,
+    pub seen: Pnode,
+    pub size: PageSize,
+    pub pages: u64,
+}
+
+impl Elsewhere {
+    pub fn said(&self, of: u64, simulated: bool) -> Said {
+        let Self { expected, seen, size, pages: elsewhere } = self;
+        let by_hand = match simulated {
+            true => format!("numawise embedded migrate-pages GUEST --from {seen} --to {expected}"),
+            false => format!("migratepages PID {seen} {expected}"),
+        };
+        say(format!(
+            "{} of {of} pages that should be on node {expected} are on node {seen}",
+            pages(*elsewhere, *size)
+        ))
+        .way("shut the guest down fully and start it")
+        .way(format!("or move the pages: `{by_hand}`"))
+    }
 }
 
 pub fn sees_other_nodes(expected: u32, seen: u32) -> Said {
@@ -108,11 +143,27 @@ pub fn cgroup_keeps_out(vcpu: Vcpu, expected: &CpuSet, cgroup: &CpuSet) -> Said 
     )
 }
 
-pub fn memory_stays_behind(of: Vnode, memory_nodes: &NodeSet, cpu_node: Pnode) -> Said {
-    say(format!(
-        "the vCPUs of {} move to node {cpu_node} at once; its memory stays on node {memory_nodes} \
-         until the next boot",
-        vnode(of)
-    ))
-    .way("shut the guest down fully and start it to bring both together")
+pub fn memory_stays_behind(
+    of: Vnode,
+    mode: MemoryMode,
+    memory_nodes: &NodeSet,
+    cpu_node: Pnode,
+) -> Said {
+    let said = say(format!(
+        "the vCPUs of {} of the running guest can move to node {cpu_node} at once; its memory stays \
+         on {} until the next boot",
+        vnode(of),
+        nodes(memory_nodes)
+    ));
+    let said = match mode {
+        MemoryMode::Restrictive => said.fact(format!(
+            "restrictive memory can be moved while the guest runs, but only that of the whole guest \
+             to one set of nodes (virsh numatune GUEST --nodeset {cpu_node} --live)"
+        )),
+        other => said.fact(format!(
+            "{} memory cannot be bound anew while the guest runs",
+            other.as_str()
+        )),
+    };
+    said.way("shut the guest down fully and start it to bring both together: --restart")
 }

@@ -8,7 +8,8 @@ use crate::binding::{Onto, Run};
 use crate::en::{and, nodes as node_list, numbers, pcpus};
 use crate::quantity::count;
 use numawise_model::{
-    CpuSet, GuestCpuTopology, GuestFix, Mode, NodeSet, PageSize, Pcpu, Pnode, VcpuSet, Vnode,
+    ChangedPart, CpuSet, Effect, ForeignOwner, GuestCpuTopology, GuestFix, Mode, NodeSet, PageSize,
+    Pcpu, Pnode, VcpuSet, Vnode,
 };
 
 pub fn guest_size(vcpus: u32, memory: &str) -> String {
@@ -105,6 +106,39 @@ pub fn iothreads(ids: &[u32], cpus: &CpuSet) -> String {
 /// Heads of the tables.
 pub const GUEST_TABLE: [&str; 6] = ["guest", "state", "binding", "nodes", "vNUMA", "drift"];
 pub const VNUMA_TABLE: [&str; 5] = ["vNUMA node", "vCPUs", "memory", "pNUMA node", "distances"];
+
+pub const CHANGE_TABLE: [&str; 2] = ["changes", "takes effect"];
+pub const NO_CHANGES: &str = "changes: none, the guest is as planned";
+
+pub fn changed_part(part: ChangedPart) -> &'static str {
+    match part {
+        ChangedPart::VcpuPins => "pins of the vCPUs",
+        ChangedPart::EmulatorPin => "pin of the emulator",
+        ChangedPart::IothreadPins => "pins of the I/O threads",
+        ChangedPart::VnumaNodes => "vNUMA nodes",
+        ChangedPart::GuestCpuTopology => "sockets, cores and caches of the guest",
+        ChangedPart::MemoryBinding => "binding of the memory",
+        ChangedPart::Hugepages => "hugepages",
+        ChangedPart::Fix(of) => fix(of),
+    }
+}
+
+pub fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Live => "live, with --live; else at the next boot",
+        Effect::NextBoot => "next boot",
+    }
+}
+
+pub const OWNER: &str = "owner";
+
+pub fn row_owner(owner: Option<ForeignOwner>) -> String {
+    match owner {
+        Some(ForeignOwner::Managed { by }) => by.name().to_owned(),
+        Some(ForeignOwner::Transient) => "transient".to_owned(),
+        None => "-".to_owned(),
+    }
+}
 
 pub fn row_binding(pcpus: &CpuSet, vcpus: u32, mode: Option<Mode>) -> String {
     if pcpus.is_empty() {

@@ -38,6 +38,16 @@ pub fn memory_hotplug(slots: u32) -> Said {
     .way(KEEP_OFF)
 }
 
+pub fn memory_modules(modules: u32) -> Said {
+    say(format!(
+        "the guest has {} plugged in; which vNUMA node that memory belongs to is not for numawise \
+         to choose, so --fix-guest cannot take it out",
+        count(u64::from(modules), "memory module")
+    ))
+    .way("detach it (virsh detach-device GUEST FILE --config) and add its size to <memory>")
+    .way(KEEP_OFF)
+}
+
 pub fn balloon(model: &str) -> Said {
     say(format!(
         "<memballoon model='{model}'> can take memory from any node; vNUMA nodes must keep theirs"

@@ -14,6 +14,12 @@ pub(super) fn balloon(sheet: &Sheet) -> Result<Balloon, DomainXmlError> {
     }
 }
 
+/// `<memory>` among the devices: DIMMs, NVDIMMs and the like.
+pub(super) fn memory_modules(sheet: &Sheet) -> Result<u32, DomainXmlError> {
+    let Some(devices) = sheet.find(&["devices"])? else { return Ok(0) };
+    Ok(children(devices, "memory").map(|_| 1).sum())
+}
+
 /// PCI devices of the host in the guest: `<hostdev type='pci'>`, and network cards given whole.
 pub(super) fn passed_through(sheet: &Sheet) -> Result<Vec<String>, DomainXmlError> {
     let Some(devices) = sheet.find(&["devices"])? else { return Ok(Vec::new()) };

@@ -57,6 +57,7 @@ pub(crate) fn guest(sheet: &Sheet) -> Result<GuestConfig, DomainXmlError> {
         numatune: numatune(sheet)?,
         hugepages: hugepages(sheet)?,
         immediate_allocation: memory::immediate_allocation(sheet)?,
+        memory_modules: devices::memory_modules(sheet)?,
         host_devices: devices::passed_through(sheet)?,
         manager: manager::find(sheet)?,
         frozen_note: note::find(sheet)?.map(text),
