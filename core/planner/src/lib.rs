@@ -78,9 +78,9 @@
 
 mod availability;
 mod binding;
+mod changes;
 mod emulator;
 mod fitness;
-mod changes;
 mod frozen;
 mod guest_cpu;
 mod memory;
@@ -109,13 +109,13 @@ pub struct Inputs<'a> {
     pub pools: &'a CpuPools,
     /// Absent when only a size is planned for.
     pub guest: Option<&'a GuestConfig>,
-    pub frozen: Option<&'a FrozenTopology>,
-    /// Memory that the guest holds now and gives back when it restarts.
-    pub held: &'a HeldPages,
     /// What the running guest was started with; `None` while it is off.
     pub live: Option<&'a GuestConfig>,
     /// The topology element from before vNUMA, where no frozen topology remembers it.
     pub cpu_before: Option<GuestCpuTopology>,
+    pub frozen: Option<&'a FrozenTopology>,
+    /// Memory that the guest holds now and gives back when it restarts.
+    pub held: &'a HeldPages,
     pub stamp: Stamp,
 }
 
@@ -181,9 +181,6 @@ pub fn plan(inputs: &Inputs, request: &Request) -> Result<Plan, Vec<Refusal>> {
     }
 }
 
-/// What has been decided, before it is put into the document.
-struct Placed {
-    binding: Binding,
 /// What the plan means for the guest as it is. A plan for a size alone changes nobody.
 fn with_changes(mut plan: Plan, inputs: &Inputs) -> Plan {
     if let Some(guest) = inputs.guest {
@@ -196,6 +193,9 @@ fn with_changes(mut plan: Plan, inputs: &Inputs) -> Plan {
     plan
 }
 
+/// What has been decided, before it is put into the document.
+struct Placed {
+    binding: Binding,
     vnuma: Option<VirtualTopology>,
     pages: PageCounts,
     /// Promised pages that were checked: they must still be there when the plan is claimed.
