@@ -8,9 +8,7 @@
 use crate::error::ProcessError;
 use crate::files::Files;
 use crate::octal::unescape;
-use numawise_model::{
-    MappingFacts, MappingPolicy, NodeSet, PageSize, Pnode, parse_list,
-};
+use numawise_model::{MappingFacts, MappingPolicy, NodeSet, PageSize, Pnode, parse_list};
 use std::collections::BTreeMap;
 
 pub fn read(files: &Files, pid: u32) -> Result<Option<Vec<MappingFacts>>, ProcessError> {

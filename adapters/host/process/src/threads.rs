@@ -39,11 +39,7 @@ fn thread(
     Ok(Some(ThreadFacts { tid, name, cpus_allowed, nodes_allowed: nodes, cgroup_cpus }))
 }
 
-fn field<I: Id>(
-    path: &str,
-    status: &str,
-    wanted: &str,
-) -> Result<Option<IdSet<I>>, ProcessError> {
+fn field<I: Id>(path: &str, status: &str, wanted: &str) -> Result<Option<IdSet<I>>, ProcessError> {
     for (index, line) in status.lines().enumerate() {
         if let Some(value) = line.strip_prefix(wanted) {
             let value = value.trim();
