@@ -2,7 +2,7 @@
 //! test` prepares them too; here one can do it alone, and look inside.
 
 use anyhow::{Result, bail};
-use numawise_testkit::testbed::{Root, Unavailable};
+use numawise_testkit::testbed::{Image, Root, Unavailable};
 use std::error::Error;
 use std::time::Instant;
 
@@ -30,7 +30,11 @@ pub fn run(args: &Args) -> Result<bool> {
 /// Makes each part that is not there and says how long that took; gives back why tests that need
 /// it will be skipped, if they will.
 pub fn prepare() -> Option<String> {
-    step("root", Root::prepare).err()
+    let root = match step("root", Root::prepare) {
+        Ok(root) => root,
+        Err(why) => return Some(why),
+    };
+    step("emulated host", || Image::prepare(&root)).err()
 }
 
 fn step<T>(name: &str, make: impl FnOnce() -> Result<T, Unavailable>) -> Result<T, String> {

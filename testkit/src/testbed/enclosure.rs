@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Long enough for QEMU to let go of its memory on a loaded machine.
 const TIDYING: Duration = Duration::from_secs(30);
 
+/// How each script that needs the prepared root gets a root of its own over it.
+pub(super) const OWN_ROOT: &str = include_str!("scripts/own-root.sh");
+
 pub(super) struct Enclosure {
     script: Child,
     /// `None` only while it is dropped.

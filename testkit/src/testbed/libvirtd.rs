@@ -6,7 +6,7 @@
 //! verification reads; only the numbers in libvirt's own PID files are those of the namespace.
 
 use super::cache::at;
-use super::enclosure::{Enclosure, write_scripts};
+use super::enclosure::{Enclosure, OWN_ROOT, write_scripts};
 use super::{Root, Unavailable, or_skip};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use std::process::{Command, Output};
 const SCRIPTS: &[(&str, &str)] = &[
     ("libvirtd.sh", include_str!("scripts/libvirtd.sh")),
     ("inside.sh", include_str!("scripts/libvirtd-inside.sh")),
+    ("own-root.sh", OWN_ROOT),
 ];
 
 /// The longest path of a socket, with its final zero.

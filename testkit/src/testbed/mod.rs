@@ -7,7 +7,7 @@
 //!   ever meets the machine's libvirt;
 //! - [`TinyGuest`]: a Linux that boots in seconds under software emulation, says on its console
 //!   which nodes and CPUs it sees, and obeys the power button and the guest agent;
-//! - `EmulatedHost`: a whole host of four unequal nodes under software emulation, with the same
+//! - [`EmulatedHost`]: a whole host of four unequal nodes under software emulation, with the same
 //!   libvirt inside, restored from a saved state in a second or two.
 //!
 //! All of it wants root, x86-64 and namespaces. Where one of these is missing, or nothing was
@@ -16,13 +16,17 @@
 //! skipping.
 
 mod cache;
+mod emulated;
 mod enclosure;
 mod guest;
+mod image;
 mod libvirtd;
 mod root;
 
 pub use cache::Cache;
+pub use emulated::{Done, EmulatedHost};
 pub use guest::TinyGuest;
+pub use image::Image;
 pub use libvirtd::PrivateLibvirtd;
 pub use root::Root;
 

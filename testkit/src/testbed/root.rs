@@ -93,6 +93,10 @@ impl Root {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    pub(super) fn cache(&self) -> &Cache {
+        &self.cache
+    }
 }
 
 /// What no preparation brings.

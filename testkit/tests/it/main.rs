@@ -1,4 +1,5 @@
 //! The test bed itself: what others rest on is tested first.
 
+mod emulated_host;
 mod private_libvirtd;
 mod scene;

@@ -1,6 +1,6 @@
 //! A private libvirtd runs guests, obeys, and leaves nothing behind.
 
-use crate::scene::{becomes, deaf_domain, tiny_domain};
+use crate::scene::{becomes, deaf_domain, processes_with, tiny_domain};
 use numawise_testkit::testbed::{PrivateLibvirtd, TinyGuest};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,6 @@ fn defined(libvirtd: &PrivateLibvirtd, name: &str, xml: &str) {
     let path = libvirtd.folder().join(format!("{name}.xml"));
     fs::write(&path, xml).expect("the shared folder can be written");
     libvirtd.virsh_text(&["define", &path.display().to_string()]);
-}
-
-/// Processes whose command line has this text, seen from outside of all namespaces.
-fn processes_with(text: &str) -> Vec<u32> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").expect("there is a /proc").flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if pid != std::process::id() && String::from_utf8_lossy(&command).contains(text) {
-            found.push(pid);
-        }
-    }
-    found
 }
 
 /// Control groups of this name, in whatever hierarchy.

@@ -1,6 +1,8 @@
-//! Domains for the test bed, and waiting with a limit.
+//! Domains for the test bed, waiting with a limit, and who is there.
 
 use numawise_testkit::testbed::TinyGuest;
+use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// One vCPU, no disk, no kernel: it stops in its firmware and never shuts down.
@@ -54,4 +56,25 @@ pub fn becomes(limit: Duration, mut so: impl FnMut() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// Processes whose command line has this text, seen from outside of all namespaces.
+pub fn processes_with(text: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("there is a /proc").flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if pid != std::process::id() && String::from_utf8_lossy(&command).contains(text) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// What virsh printed.
+pub fn virsh(uri: &str, args: &[&str]) -> String {
+    let output = Command::new("virsh").args(["--connect", uri]).args(args).output();
+    let output = output.expect("virsh (libvirt-clients) can be started");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -5,23 +5,15 @@
 set -e
 folder=$1 lower=$2
 shift 2
-mount --make-rprivate /
+. "$folder/own-root.sh"
 ip link set lo up
-
-# Whatever is written goes into memory and is gone with the namespace.
-mount -t tmpfs -o mode=755 overlay "$folder/top"
-mkdir "$folder/top/upper" "$folder/top/work" "$folder/top/root"
-root=$folder/top/root
-mount -t overlay -o "lowerdir=$lower,upperdir=$folder/top/upper,workdir=$folder/top/work" overlay "$root"
-mount -t proc proc "$root/proc"
+own_root "$lower" "$folder/top"
 mount -t sysfs sysfs "$root/sys"
-mount --rbind /dev "$root/dev"
 mount -t tmpfs -o mode=755 run "$root/run"
 mkdir "$root/run/libvirt"
 mount --bind "$folder/run" "$root/run/libvirt"
 # Files for guests have one name inside and outside.
-mkdir -p "$root$folder/shared"
-mount --bind "$folder/shared" "$root$folder/shared"
+share "$folder/shared"
 # Small, so that a test can fill it.
 mount -t tmpfs -o size=8m,mode=700 definitions "$root/etc/libvirt/qemu"
 
