@@ -58,7 +58,7 @@ pub fn set_up(needs: &[Need], install: bool) -> Vec<Need> {
     if missing.is_empty() || !install {
         return missing;
     }
-    if !rustix::process::geteuid().is_root() || find_program("apt-get").is_none() {
+    if !can_be_set_up() {
         return missing;
     }
     match install_packages(&packages_of(&missing)) {
@@ -66,6 +66,11 @@ pub fn set_up(needs: &[Need], install: bool) -> Vec<Need> {
         Err(error) => eprintln!("xtask: set-up failed, going on without it: {error:#}"),
     }
     missing_of(needs)
+}
+
+/// Whether this is a Debian or Ubuntu machine on which we are root.
+pub fn can_be_set_up() -> bool {
+    rustix::process::geteuid().is_root() && find_program("apt-get").is_some()
 }
 
 /// One line for each thing that is not there, and the command that brings them all.

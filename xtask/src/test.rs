@@ -3,19 +3,37 @@
 //! nextest runs the tests where it is installed (one process per test, so one test's crash is one
 //! failure); plain `cargo test` does otherwise. nextest does not know documentation tests; they
 //! always go through cargo.
+//!
+//! The test bed is prepared first. Where that is not possible, the tests that need it say that they
+//! are skipped, and so does the end of the run; under `Strictness::Whole` they fail.
 
-use crate::machine::{self, Need};
+use crate::machine;
 use crate::process::{Watched, cargo, colour_choice, watch};
+use crate::testbed;
 use anyhow::Result;
+use numawise_testkit::testbed::REQUIRED;
 use std::path::Path;
+use std::process::Command;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Install nothing; tests that lack a tool say that they are skipped.
+    /// Install and prepare nothing; tests that lack a tool say that they are skipped.
     #[arg(long)]
     pub no_install: bool,
+    /// Also run the long tests, which boot Linux inside the emulated host: many minutes.
+    #[arg(long)]
+    pub nightly: bool,
     /// Run only tests whose name contains this; documentation tests are then left out.
     pub filter: Option<String>,
+}
+
+/// What becomes of a test whose test bed cannot be made here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// It is skipped, and says so.
+    Skips,
+    /// It fails: whoever asks for everything is not told that all is well.
+    Whole,
 }
 
 /// How the tests went, with the lines that a reader of the last screen needs.
@@ -35,27 +53,54 @@ impl Outcome {
 }
 
 pub fn run(root: &Path, args: &Args) -> Result<bool> {
-    let outcome = run_tests(root, args)?;
+    let outcome = run_tests(root, args, Strictness::Skips)?;
     outcome.print_closing();
     Ok(outcome.passed)
 }
 
-pub fn run_tests(root: &Path, args: &Args) -> Result<Outcome> {
+pub fn run_tests(root: &Path, args: &Args, strictness: Strictness) -> Result<Outcome> {
     let missing = machine::set_up(machine::TEST_NEEDS, !args.no_install);
     for line in machine::advice(&missing) {
         eprintln!("{line}");
     }
-    let filter = args.filter.as_deref();
+    let mut lacking: Vec<String> =
+        missing.iter().map(|need| format!("skipped for want of {}", need.thing)).collect();
+    let bed = if args.no_install { testbed::look() } else { testbed::prepare() };
+    if let Err(why) = bed {
+        eprintln!("no test bed: {why}");
+        lacking.push(format!("without a test bed, so nothing met a real libvirt: {why}"));
+    }
+    let which = Which { filter: args.filter.as_deref(), nightly: args.nightly, strictness };
     let main = if machine::find_program("cargo-nextest").is_some() {
-        with_nextest(root, filter)?
+        with_nextest(root, which)?
     } else {
-        with_cargo(root, &["--workspace", "--all-targets", "--no-fail-fast"], filter)?
+        with_cargo(root, &["--workspace", "--all-targets", "--no-fail-fast"], which)?
     };
-    let docs = match filter {
+    let docs = match args.filter {
         Some(_) => None,
-        None => Some(with_cargo(root, &["--workspace", "--doc", "--no-fail-fast"], None)?),
+        None => {
+            let all = Which { nightly: false, ..which };
+            Some(with_cargo(root, &["--workspace", "--doc", "--no-fail-fast"], all)?)
+        }
     };
-    Ok(close(&missing, docs, main))
+    Ok(close(lacking, docs, main))
+}
+
+/// Which tests run, and what they may skip.
+#[derive(Clone, Copy)]
+struct Which<'a> {
+    filter: Option<&'a str>,
+    nightly: bool,
+    strictness: Strictness,
+}
+
+impl Which<'_> {
+    /// What the user has set for the tests is left as it is.
+    fn tell(self, command: &mut Command) {
+        if self.strictness == Strictness::Whole && std::env::var_os(REQUIRED).is_none() {
+            command.env(REQUIRED, "1");
+        }
+    }
 }
 
 /// One runner's result: whether it ended well, and what it said in closing.
@@ -64,9 +109,8 @@ struct Ran {
     summary: Vec<String>,
 }
 
-fn close(missing: &[Need], docs: Option<Ran>, main: Ran) -> Outcome {
-    let mut closing: Vec<String> =
-        missing.iter().map(|need| format!("skipped for want of {}", need.thing)).collect();
+fn close(lacking: Vec<String>, docs: Option<Ran>, main: Ran) -> Outcome {
+    let mut closing = lacking;
     let mut passed = main.passed;
     if let Some(docs) = docs {
         passed &= docs.passed;
@@ -76,11 +120,15 @@ fn close(missing: &[Need], docs: Option<Ran>, main: Ran) -> Outcome {
     Outcome { passed, closing }
 }
 
-fn with_nextest(root: &Path, filter: Option<&str>) -> Result<Ran> {
+fn with_nextest(root: &Path, which: Which<'_>) -> Result<Ran> {
     let mut command = cargo(root);
     command.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
     command.args(["--color", colour_choice()]);
-    command.args(filter);
+    if which.nightly {
+        command.args(["--run-ignored", "all"]);
+    }
+    command.args(which.filter);
+    which.tell(&mut command);
     let mut summary = Vec::new();
     let status = watch(&mut command, Watched::Stderr, &mut |line| {
         if !summary.is_empty() || is_nextest_summary(line) {
@@ -99,9 +147,13 @@ fn is_nextest_summary(line: &str) -> bool {
     line.contains("Summary") && (line.contains(" tests run:") || line.contains(" test run:"))
 }
 
-fn with_cargo(root: &Path, how: &[&str], filter: Option<&str>) -> Result<Ran> {
+fn with_cargo(root: &Path, how: &[&str], which: Which<'_>) -> Result<Ran> {
     let mut command = cargo(root);
-    command.args(["test", "--quiet", "--color", colour_choice()]).args(how).args(filter);
+    command.args(["test", "--quiet", "--color", colour_choice()]).args(how).args(which.filter);
+    if which.nightly {
+        command.args(["--", "--include-ignored"]);
+    }
+    which.tell(&mut command);
     let mut sum = Counts::default();
     let status = watch(&mut command, Watched::Stdout, &mut |line| sum.add(line))?;
     let mut summary = vec![sum.summary()];
@@ -174,7 +226,7 @@ mod tests {
     fn the_runners_summary_comes_last_and_any_failure_counts() {
         let ran = |passed, line: &str| Ran { passed, summary: vec![line.to_owned()] };
         let outcome = close(
-            &machine::TEST_NEEDS[..1],
+            vec!["skipped for want of virt-xml-validate".to_owned()],
             Some(ran(false, "test result: FAILED. 1 passed; 1 failed; 0 ignored")),
             ran(true, "Summary [1s] 26 tests run: 26 passed, 0 skipped"),
         );

@@ -1,10 +1,12 @@
 //! `cargo xtask testbed`: the real libvirt and the emulated host that tests run on. `cargo xtask
 //! test` prepares them too; here one can do it alone, and look inside.
 
-use anyhow::{Result, bail};
-use numawise_testkit::testbed::{Image, Root, Unavailable};
+use crate::machine;
+use anyhow::{Context, Result, bail};
+use numawise_testkit::testbed::{Cache, EmulatedHost, Image, PrivateLibvirtd, Root, Unavailable};
 use std::error::Error;
-use std::time::Instant;
+use std::io::Write;
+use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -14,27 +16,78 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Make what is not in the cache yet: minutes the first time, nothing the second.
+    /// Make what is not in the cache yet: two minutes the first time, nothing the second.
     Prepare,
+    /// Start an emulated host and type commands into it; it ends with the shell.
+    Shell,
+    /// Start a private libvirtd, say where it is, and keep it until Enter or the end of input.
+    Libvirtd,
+    /// Remove everything from the cache.
+    Clean,
 }
 
 pub fn run(args: &Args) -> Result<bool> {
-    match args.verb {
-        Verb::Prepare => match prepare() {
-            None => Ok(true),
-            Some(why) => bail!(why),
-        },
+    if matches!(args.verb, Verb::Clean) {
+        let folder = Cache::of_user().folder().to_path_buf();
+        std::fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+        return Ok(true);
     }
+    machine::set_up(machine::TEST_NEEDS, true);
+    if let Err(why) = prepare() {
+        bail!(why);
+    }
+    match args.verb {
+        Verb::Prepare | Verb::Clean => {}
+        Verb::Shell => shell()?,
+        Verb::Libvirtd => libvirtd()?,
+    }
+    Ok(true)
 }
 
-/// Makes each part that is not there and says how long that took; gives back why tests that need
-/// it will be skipped, if they will.
-pub fn prepare() -> Option<String> {
-    let root = match step("root", Root::prepare) {
-        Ok(root) => root,
-        Err(why) => return Some(why),
-    };
-    step("emulated host", || Image::prepare(&root)).err()
+/// Line by line, since each is a script of its own: `cd` does not last from one to the next.
+fn shell() -> Result<()> {
+    let Some(host) = EmulatedHost::start() else { bail!("no emulated host") };
+    println!("virsh --connect {}", host.uri());
+    println!(
+        "Each line is one bash script, run in / with ten minutes at most. Ctrl-D ends the host."
+    );
+    let lines = std::io::stdin().lines();
+    for line in std::iter::once(Ok(String::new())).chain(lines) {
+        let line = line.context("standard input cannot be read")?;
+        if !line.trim().is_empty() {
+            let done = host.run_for(Duration::from_secs(600), &line);
+            print!("{}", done.stdout);
+            eprint!("{}", done.stderr);
+            if done.code != 0 {
+                println!("exit code {}", done.code);
+            }
+        }
+        print!("emulated# ");
+        std::io::stdout().flush()?;
+    }
+    println!();
+    Ok(())
+}
+
+fn libvirtd() -> Result<()> {
+    let Some(libvirtd) = PrivateLibvirtd::start() else { bail!("no libvirtd") };
+    println!("virsh --connect '{}'", libvirtd.uri());
+    println!("shared folder: {}", libvirtd.folder().display());
+    std::io::stdin().lines().next();
+    Ok(())
+}
+
+/// Whether everything is there, and why not, without making anything.
+pub fn look() -> Result<(), String> {
+    Image::find().map(drop).map_err(|error| with_causes(&error))
+}
+
+/// Makes each part that is not there and says how long that took; or why tests that need it are
+/// skipped.
+pub fn prepare() -> Result<(), String> {
+    let root = step("root", Root::prepare)?;
+    step("emulated host", || Image::prepare(&root)).map(drop)
 }
 
 fn step<T>(name: &str, make: impl FnOnce() -> Result<T, Unavailable>) -> Result<T, String> {
@@ -45,13 +98,15 @@ fn step<T>(name: &str, make: impl FnOnce() -> Result<T, Unavailable>) -> Result<
         Ok(_) => eprintln!("test bed: {name} ready in {seconds:.1} s"),
         Err(_) => eprintln!("test bed: {name} failed after {seconds:.1} s"),
     }
-    made.map_err(|error| {
-        let mut text = error.to_string();
-        let mut next = error.source();
-        while let Some(source) = next {
-            text = format!("{text}: {source}");
-            next = source.source();
-        }
-        text
-    })
+    made.map_err(|error| with_causes(&error))
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text = format!("{text}: {source}");
+        next = source.source();
+    }
+    text
 }

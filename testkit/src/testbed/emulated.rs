@@ -46,7 +46,7 @@ impl EmulatedHost {
     /// Ready for scripts and connections when it returns, always from the same state. One runs on
     /// a machine at a time: this waits for its turn. Without a test bed: one line, and nothing.
     pub fn start() -> Option<Self> {
-        or_skip(Image::look().and_then(|image| Self::from_image(&image)))
+        or_skip(Image::find().and_then(|image| Self::from_image(&image)))
     }
 
     fn from_image(image: &Image) -> Result<Self, Unavailable> {

@@ -29,8 +29,9 @@ pub struct Image {
 }
 
 impl Image {
-    pub(super) fn look() -> Result<Self, Unavailable> {
-        let image = Self::of(Root::look()?);
+    /// The prepared image, and with it the prepared root.
+    pub fn find() -> Result<Self, Unavailable> {
+        let image = Self::of(Root::find()?);
         if image.path.is_dir() {
             Ok(image)
         } else {

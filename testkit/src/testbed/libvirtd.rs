@@ -30,7 +30,7 @@ pub struct PrivateLibvirtd {
 impl PrivateLibvirtd {
     /// Ready for connections when it returns. Without a test bed: one line, and nothing.
     pub fn start() -> Option<Self> {
-        or_skip(Root::look().and_then(|root| Self::from_root(&root)))
+        or_skip(Root::find().and_then(|root| Self::from_root(&root)))
     }
 
     pub(super) fn from_root(root: &Root) -> Result<Self, Unavailable> {

@@ -35,9 +35,6 @@ use std::path::PathBuf;
 /// The environment variable that turns "skipped" into a failure. `cargo xtask ci` sets it.
 pub const REQUIRED: &str = "NUMAWISE_REQUIRE_TESTBED";
 
-/// The environment variable under which the tests that boot Linux inside the emulated host run.
-pub const NIGHTLY: &str = "NUMAWISE_NIGHTLY";
-
 /// Why there is no test bed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unavailable {

@@ -4,8 +4,8 @@
 //! mirror where that carries the release. The release is fixed, since its libvirt 9.0 and QEMU 7.2
 //! have the defects the product must live with. `scripts/furnish.sh` says what is in it.
 
+use super::Unavailable;
 use super::cache::{Cache, at};
-use super::{Unavailable, or_skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -43,12 +43,8 @@ pub struct Root {
 }
 
 impl Root {
-    /// The prepared root, if this machine can use one; else a line that says why not.
-    pub fn find() -> Option<Self> {
-        or_skip(Self::look())
-    }
-
-    pub(super) fn look() -> Result<Self, Unavailable> {
+    /// The prepared root, if this machine can use one.
+    pub fn find() -> Result<Self, Unavailable> {
         can_be_used_here()?;
         let root = Self::of(Cache::of_user());
         if root.path.is_dir() { Ok(root) } else { Err(Unavailable::NotPrepared { at: root.path }) }
