@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 const DEFAULT_CONFIG: &str = "/etc/numawise/config.toml";
 const DEFAULT_STATE: &str = "/var/lib/numawise";
-const DEFAULT_CONNECT: &str = "embedded:";
+const DEFAULT_CONNECT: &str = "qemu:///system";
 
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
-    /// Hypervisor to work on: `embedded:` (in the state folder) or `embedded:DIR`.
+    /// Hypervisor to work on: a URI of libvirt's, `embedded:` (simulated, in the state folder) or
+    /// `embedded:DIR` [default: qemu:///system].
     #[arg(long, global = true, value_name = "URI")]
     pub connect: Option<String>,
     /// Folder of the store: claims, journal, plans, usage [default: /var/lib/numawise].

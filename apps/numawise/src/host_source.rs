@@ -4,7 +4,7 @@ use crate::failure::{USAGE, coded};
 use anyhow::Result;
 use numawise_documents::topology_digest;
 use numawise_model::{Host, HostId};
-use numawise_sysfs::{ReadOptions, Source};
+use numawise_sysfs::{ReadError, ReadOptions, Source};
 use std::path::Path;
 
 /// A two-node machine of 64 pCPUs; the demo and the examples in the docs use it.
@@ -30,8 +30,7 @@ pub fn read(wanted: Option<&str>, strict: bool) -> Result<NamedHost> {
     let source = open(wanted)?;
     let host = numawise_sysfs::read_host(&source, &ReadOptions { strict })?;
     let id = match wanted {
-        None => numawise_sysfs::live_host_id(Path::new("/"), None)?
-            .unwrap_or_else(|| HostId(UNNAMED_HOST.to_owned())),
+        None => live_id()?,
         Some(name) => match name.strip_prefix("bundled:") {
             Some(bundled) => HostId(bundled.to_owned()),
             None => {
@@ -41,6 +40,12 @@ pub fn read(wanted: Option<&str>, strict: bool) -> Result<NamedHost> {
         },
     };
     Ok(NamedHost { id, host, is_live: wanted.is_none() })
+}
+
+/// This machine's.
+pub fn live_id() -> Result<HostId, ReadError> {
+    let id = numawise_sysfs::live_host_id(Path::new("/"), None)?;
+    Ok(id.unwrap_or_else(|| HostId(UNNAMED_HOST.to_owned())))
 }
 
 pub fn open(wanted: Option<&str>) -> Result<Source> {

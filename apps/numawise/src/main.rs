@@ -8,6 +8,7 @@ mod deferred;
 mod failure;
 mod host_source;
 mod input_file;
+mod libvirt_host;
 mod output;
 mod private_file;
 mod request_args;

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, GlobalArgs};
 use crate::failure::{NO_ACCESS, USAGE, coded};
-use crate::output;
+use crate::{libvirt_host, output};
 use anyhow::{Context, Result};
 use numawise_embedded::EmbeddedHypervisor;
 use numawise_engine::intent::Manner;
@@ -10,7 +10,7 @@ use numawise_engine::loop_parts::{CrashPoint, Engine};
 use numawise_engine::planning::FreshIds;
 use numawise_engine::ports::{Cancel, Clock, Hypervisor, ShutdownOptions, Store};
 use numawise_engine::usage::{UsageAverage, UsageSample, average};
-use numawise_libvirt::DomainXmlEditor;
+use numawise_libvirt::{DomainXmlEditor, LibvirtHypervisor};
 use numawise_model::{ClaimId, CpuPools, Event, HostId, PlanId};
 use numawise_store::SqliteStore;
 use std::cell::RefCell;
@@ -31,6 +31,7 @@ pub struct Session {
 /// The hypervisor behind `--connect`.
 pub enum Connection {
     Embedded(EmbeddedHypervisor),
+    Libvirt(LibvirtHypervisor),
 }
 
 impl Deref for Connection {
@@ -39,6 +40,7 @@ impl Deref for Connection {
     fn deref(&self) -> &(dyn Hypervisor + 'static) {
         match self {
             Self::Embedded(hypervisor) => hypervisor,
+            Self::Libvirt(hypervisor) => hypervisor,
         }
     }
 }
@@ -106,9 +108,9 @@ impl Session {
     /// Without recovery: for making the embedded host itself.
     pub fn open_as_is(global: &GlobalArgs) -> Result<Self> {
         let config = Config::load(global)?;
-        let hypervisor = connect(&config)?;
-        let store = SqliteStore::open(&config.state)?;
         let cancel = Cancel::default();
+        let hypervisor = connect(&config, &cancel)?;
+        let store = SqliteStore::open(&config.state)?;
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, cancel.flag())
                 .context("installing the handler for an interrupt")?;
@@ -172,8 +174,11 @@ pub fn fresh_ids() -> FreshIds {
     FreshIds { plan: PlanId(fresh_id()), claims: [ClaimId(fresh_id()), ClaimId(fresh_id())] }
 }
 
-fn connect(config: &Config) -> Result<Connection> {
-    Ok(Connection::Embedded(open_embedded(&embedded_folder(config)?)?))
+fn connect(config: &Config, cancel: &Cancel) -> Result<Connection> {
+    if config.connect.starts_with(EMBEDDED) {
+        return Ok(Connection::Embedded(open_embedded(&embedded_folder(config))?));
+    }
+    Ok(Connection::Libvirt(libvirt_host::open(&config.connect, cancel)?))
 }
 
 /// The simulated host in a folder.
@@ -212,22 +217,15 @@ pub fn host_file(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// The folder behind `embedded:` or `embedded:DIR`.
-pub fn embedded_folder(config: &Config) -> Result<PathBuf> {
-    match config.connect.strip_prefix("embedded:") {
-        Some("") => Ok(config.state.join("embedded")),
-        Some(folder) => Ok(Path::new(folder).to_owned()),
-        None => {
-            let text = format!(
-                "'{}' cannot be reached: this version carries plans out on the embedded hypervisor \
-                 only (embedded: or embedded:DIR)\nFor a guest of libvirt, plan from its XML and \
-                 define the result yourself:\n  virsh dumpxml --inactive --security-info GUEST > \
-                 guest.xml\n  numawise plan --xml guest.xml --policy smart --xml-out planned.xml\n  \
-                 virsh define planned.xml",
-                config.connect
-            );
-            Err(coded(NO_ACCESS, text))
-        }
+/// Every other URI is libvirt's to read.
+const EMBEDDED: &str = "embedded:";
+
+/// The folder behind `embedded:` or `embedded:DIR`; the state folder's own where the hypervisor is
+/// another one.
+pub fn embedded_folder(config: &Config) -> PathBuf {
+    match config.connect.strip_prefix(EMBEDDED) {
+        Some("") | None => config.state.join("embedded"),
+        Some(folder) => Path::new(folder).to_owned(),
     }
 }
 

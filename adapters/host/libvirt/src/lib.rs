@@ -9,6 +9,7 @@
 //! What libvirt itself does to a text when it defines it (comments go, order and units change) is
 //! why undo compares elements and not bytes ([`revert`]).
 
+mod connection;
 mod cpuset;
 mod edit;
 mod error;
@@ -16,6 +17,7 @@ mod layout;
 mod manager;
 mod markup;
 mod note;
+mod observe;
 mod order;
 mod owned;
 mod patch;
@@ -25,6 +27,11 @@ mod secrets;
 mod sheet;
 mod size;
 mod stable;
+
+pub use connection::{
+    DomainState, LibraryFiles, LibvirtHypervisor, Place, Surroundings, Version, Versions,
+};
+pub use observe::observe;
 
 use numawise_engine::ports::{DomainEditor, PortError, RevertError};
 use numawise_model::{GuestConfig, GuestEdit};

@@ -99,7 +99,7 @@ pub fn run(global: &GlobalArgs, command: &EmbeddedCommand) -> Result<ExitCode> {
 
 /// The simulated host, once what a killed command left behind on it is brought to an end.
 fn open(global: &GlobalArgs) -> Result<EmbeddedHypervisor> {
-    let folder = embedded_folder(&Config::load(global)?)?;
+    let folder = embedded_folder(&Config::load(global)?);
     let connect = Some(format!("embedded:{}", folder.display()));
     let session = Session::open(&GlobalArgs { connect, ..global.clone() })?;
     // A guest is seen running before a command of ours stops it.
@@ -157,7 +157,7 @@ fn dump(hypervisor: &dyn Hypervisor, guest: &GuestUuid, live: bool) -> Result<Ex
 /// Makes the folder; one that is there already is left alone, since guests live in it.
 pub fn init(global: &GlobalArgs, args: &InitArgs) -> Result<ExitCode> {
     let config = Config::load(global)?;
-    let folder = embedded_folder(&config)?;
+    let folder = embedded_folder(&config);
     if host_file(&folder)?.is_some() {
         let text = format!(
             "{} has a simulated host already; remove the folder, or take another one with \

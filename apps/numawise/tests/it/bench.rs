@@ -45,6 +45,9 @@ impl Bench {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_numawise"));
         command.arg("--state").arg(self.state()).args(words).current_dir(self.folder.path());
+        if !words.contains(&"--connect") {
+            command.args(["--connect", "embedded:"]);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

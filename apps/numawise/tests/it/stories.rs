@@ -7,12 +7,14 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// `numawise` in a text runs in a folder of that text's own, with its state in it: nothing of this
-/// machine is touched, and the text reads as a user would type it.
+/// `numawise` in a text runs in a folder of that text's own, with its state in it, on the simulated
+/// host there unless the text says otherwise: nothing of this machine is touched, and the text reads
+/// as a user would type it.
 fn wrapper(folder: &Path) -> PathBuf {
     let path = folder.join("numawise");
     let script = format!(
-        "#!/bin/sh\ncd '{}' && exec '{}' --state state \"$@\"\n",
+        "#!/bin/sh\ncase \" $* \" in *' --connect '*) ;; *) set -- --connect embedded: \"$@\" ;; esac\n\
+         cd '{}' && exec '{}' --state state \"$@\"\n",
         folder.display(),
         env!("CARGO_BIN_EXE_numawise")
     );
