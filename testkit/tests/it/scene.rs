@@ -33,6 +33,7 @@ fn domain(name: &str, os: &str, devices: &str) -> String {
       <cell id='1' cpus='1' memory='96' unit='MiB'/>
     </numa>
   </cpu>
+  <clock offset='utc'><timer name='hpet' present='no'/></clock>
   <on_poweroff>destroy</on_poweroff>
   <devices>
     <controller type='usb' model='none'/>
