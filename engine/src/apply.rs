@@ -55,7 +55,7 @@ impl Engine<'_> {
             created_unix_sec: self.clock.now_unix_sec(),
         };
         self.write_intent(&situation, &intent, &plan.claims)?;
-        let outcome = self.reconcile(&here, &summary, &intent);
+        let outcome = self.reconcile(situation, &summary, &intent);
         drop(lock);
         outcome
     }

@@ -14,6 +14,7 @@ use numawise_model::{
 use std::collections::BTreeMap;
 
 /// One guest with the XML it has now.
+#[derive(Clone)]
 pub struct KnownGuest {
     pub summary: GuestSummary,
     /// The definition that `inactive` was read from.
@@ -53,7 +54,7 @@ pub fn read_guests(
     Ok(guests)
 }
 
-fn read_guest(
+pub(crate) fn read_guest(
     hypervisor: &dyn Hypervisor,
     editor: &dyn DomainEditor,
     summary: &GuestSummary,

@@ -2,7 +2,7 @@
 
 use crate::error::EngineError;
 use crate::intent::{GuestRecord, HostState};
-use crate::ledger_view::{Guests, KnownGuest, LedgerView, read_guests, view};
+use crate::ledger_view::{Guests, KnownGuest, LedgerView, read_guest, read_guests, view};
 use crate::ports::{
     Cancel, Clock, CommitOutcome, Depth, DomainEditor, GuestSummary, HostLock, Hypervisor,
     PortError, ShutdownOptions, Store, pick_guest,
@@ -139,6 +139,24 @@ impl Engine<'_> {
         let guests = read_guests(self.hypervisor, self.editor)?;
         let view = view(&state, &guests, ignore_stopped);
         Ok(Situation { host_id, host, state, guests, view })
+    }
+
+    /// What has become of one guest, and of the claims.
+    pub(crate) fn read_again(
+        &self,
+        situation: &mut Situation,
+        guest: &GuestSummary,
+    ) -> Result<(), EngineError> {
+        situation.state = self.store.load(&situation.host_id)?;
+        let running = self.hypervisor.live_xml(&guest.uuid)?.is_some();
+        let summary = GuestSummary { running, ..guest.clone() };
+        let fresh = read_guest(self.hypervisor, self.editor, &summary);
+        let fresh = fresh.map_err(|error| about(guest, error))?;
+        for known in situation.guests.known.iter_mut().filter(|g| g.summary.uuid == guest.uuid) {
+            known.clone_from(&fresh);
+        }
+        situation.view = view(&situation.state, &situation.guests, false);
+        Ok(())
     }
 
     /// Memory the guest gives back when it stops.

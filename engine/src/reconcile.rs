@@ -6,7 +6,7 @@
 
 use crate::error::{EngineError, Staleness};
 use crate::intent::{AppliedPlan, GuestRecord, HostState, Intent, IntentKind, IntentStatus, Step};
-use crate::loop_parts::{CrashPoint, Engine};
+use crate::loop_parts::{CrashPoint, Engine, Situation};
 use crate::ports::{Depth, DomainEditor, GuestSummary, PortError, Stopped};
 use crate::recover::backup_in;
 use numawise_documents::frozen_to_json;
@@ -51,11 +51,12 @@ impl Engine<'_> {
     /// Runs an intent that has just been written, to its end or back to the old state.
     pub(crate) fn reconcile(
         &self,
-        host: &HostId,
+        situation: Situation,
         guest: &GuestSummary,
         intent: &Intent,
     ) -> Result<Outcome, EngineError> {
-        let backup = match self.back_up(host, guest, intent) {
+        let host = &situation.host_id.clone();
+        let backup = match self.back_up(&situation, guest, intent) {
             Ok(backup) => backup,
             Err(error) => {
                 self.release(host, intent, &error.to_string())?;
@@ -67,13 +68,13 @@ impl Engine<'_> {
         }
         // From here on the new state is there: what fails now is writing it down, and the next
         // command does that.
-        self.record(host, guest, intent, &backup)
+        self.record(situation, guest, intent, &backup)
             .map_err(|error| EngineError::NotRecorded { because: error.to_string() })
     }
 
     fn back_up(
         &self,
-        host: &HostId,
+        situation: &Situation,
         guest: &GuestSummary,
         intent: &Intent,
     ) -> Result<Backup, EngineError> {
@@ -83,8 +84,7 @@ impl Engine<'_> {
         let before_xml = self.hypervisor.inactive_xml(&guest.uuid)?;
         let after_xml = match &intent.kind {
             IntentKind::Apply { plan } => {
-                let state = self.store.load(host)?;
-                let record = state.guests.get(&guest.uuid);
+                let record = situation.record(&guest.uuid);
                 if !self.is_as_planned(plan, &before_xml, record)? {
                     let guest = guest.name.clone();
                     return Err(EngineError::Stale(Staleness::GuestChanged { guest }));
@@ -156,27 +156,29 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Looks at what was done, and writes it down.
+    /// Looks at what was done, and writes it down. Of all guests only this one has changed, so only
+    /// it is read again.
     pub(crate) fn record(
         &self,
-        host: &HostId,
+        mut situation: Situation,
         guest: &GuestSummary,
         intent: &Intent,
         backup: &Backup,
     ) -> Result<Outcome, EngineError> {
-        let live = self.hypervisor.live_xml(&guest.uuid)?;
-        let live = live.map(|xml| self.editor.read(&xml)).transpose()?;
-        let record = self.finished_record(host, guest, live.as_ref(), intent, backup)?;
+        self.read_again(&mut situation, guest)?;
+        let host = &situation.host_id;
+        let live = situation.guest(&guest.uuid).and_then(|known| known.live.as_ref());
+        let record = self.finished_record(host, guest, live, intent, backup)?;
         // Memory stays where it is until a restart, and looking at it takes the kernel its time.
         let depth = if intent.restart { Depth::Pages } else { Depth::Threads };
-        let findings = self.verify_record(guest, &record, depth)?;
+        let findings = self.verify_record(guest, &record, &situation, depth)?;
         let seen = u32::try_from(findings.len()).map_or(u32::MAX, |n| n);
         self.store.append_step(&intent.id, &Step::Verified { findings: seen })?;
         self.probe(CrashPoint::VerifiedJournaled);
         self.finish(host, guest, intent, record)?;
         let name = guest.name.clone();
         self.emit(Event::Verified { guest: name, findings: findings.clone() });
-        let pending_restart = self.is_older_than_definition(live.as_ref(), backup)?;
+        let pending_restart = self.is_older_than_definition(live, backup)?;
         if pending_restart {
             self.emit(Event::TakesEffectAtNextBoot { guest: guest.name.clone() });
         }
@@ -247,6 +249,9 @@ impl Engine<'_> {
             || live.cpu_topology != after.cpu_topology
             || live.numatune != after.numatune
             || live.hugepages != after.hugepages
+            || live.l3_cache_mode != after.l3_cache_mode
+            || live.balloon != after.balloon
+            || live.max_memory != after.max_memory
             || self.pins_differ(live, &after)?)
     }
 

@@ -51,7 +51,7 @@ impl Engine<'_> {
         if !going_back && self.is_new_state_near(&guest, intent, &backup)? {
             match self.carry_out(&guest, intent, &backup) {
                 Ok(()) => {
-                    self.record(host, &guest, intent, &backup)?;
+                    self.record(self.read_situation(false)?, &guest, intent, &backup)?;
                     return Ok(Recovery::Finished);
                 }
                 Err(error) => self.put_back(host, &guest, intent, &backup, &error.to_string())?,

@@ -70,7 +70,7 @@ impl Engine<'_> {
             created_unix_sec: self.clock.now_unix_sec(),
         };
         self.write_intent(&situation, &intent, &claims)?;
-        let outcome = self.reconcile(&host, &guest, &intent);
+        let outcome = self.reconcile(situation, &guest, &intent);
         drop(lock);
         outcome
     }

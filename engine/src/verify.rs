@@ -107,12 +107,12 @@ impl Engine<'_> {
         &self,
         guest: &GuestSummary,
         record: &GuestRecord,
+        situation: &Situation,
         depth: Depth,
     ) -> Result<Vec<Finding>, EngineError> {
         let Some(applied) = &record.applied else { return Ok(Vec::new()) };
-        let situation = self.read_situation(false)?;
-        let look = self.read_all_of(guest, &situation, depth)?;
-        self.judge_applied(applied, &look, &situation)
+        let look = self.read_all_of(guest, situation, depth)?;
+        self.judge_applied(applied, &look, situation)
     }
 
     fn judge_applied(

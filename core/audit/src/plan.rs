@@ -56,8 +56,9 @@
 //! What changes (`plan/changes.rs`)
 //! - `change-effect`: where threads may run is changed live, all else at the next boot: that is the
 //!   guest's ABI, or memory that QEMU takes when it starts. Each part is named once.
-//! - `changes-cover` ([`judge_changes`]): what the plan writes otherwise than the definition has it
-//!   today is among the changes.
+//!
+//! While a plan is made, [`judge_changes`] also asks whether all that it writes otherwise than the
+//! definition has it is among the changes (`changes-cover`).
 //!
 //! Remarks are given only where the plan does not carry them itself: over-commit, shared, isolated
 //! and reserved CPUs, siblings of somebody else's CPUs, memory that could not be checked, several
