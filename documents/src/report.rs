@@ -5,8 +5,10 @@ use crate::error::{VERSION, compact, pretty};
 use crate::finding::{FindingDoc, ForeignOwnerDoc};
 use crate::guest::{FrozenDoc, GuestCellDoc, GuestCpuTopologyDoc};
 use crate::wire::{IdDoc, ListDoc, Wire};
+use numawise_model::event::WatchEvent;
 use numawise_model::{
-    Finding, FrozenTopology, GuestConfig, GuestUuid, Mode, NodeSet, Pcpu, Pnode, Utilisation, Vcpu,
+    Finding, FrozenTopology, GuestConfig, GuestUuid, Mode, NodeSet, Pcpu, Pnode, Sight, Unseen,
+    Utilisation, Vcpu,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -46,13 +48,73 @@ struct VerdictDoc {
     agrees: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pending_restart: Option<bool>,
+    /// What `agrees` says nothing about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_looked_at: Option<Vec<UnseenDoc>>,
     findings: Vec<FindingDoc>,
 }
 
-/// `numawise.verdict`: what verify saw.
-pub fn verdict_to_json(guest: ReportedGuest, agrees: bool, findings: &[Finding]) -> String {
+#[derive(Serialize)]
+struct UnseenDoc {
+    what: &'static str,
+    why: String,
+}
+
+/// `numawise.verdict`: what verify saw, and what it could not look at.
+pub fn verdict_to_json(
+    guest: ReportedGuest,
+    agrees: bool,
+    unseen: &[Unseen],
+    findings: &[Finding],
+) -> String {
     let findings = findings.iter().map(Wire::to_doc).collect();
-    headed("numawise.verdict", VerdictDoc { guest, agrees, pending_restart: None, findings })
+    let doc = |u: &Unseen| UnseenDoc { what: sight_word(u.what), why: u.why.clone() };
+    let not_looked_at = Some(unseen.iter().map(doc).collect());
+    let pending_restart = None;
+    headed(
+        "numawise.verdict",
+        VerdictDoc { guest, agrees, pending_restart, not_looked_at, findings },
+    )
+}
+
+fn sight_word(what: Sight) -> &'static str {
+    match what {
+        Sight::Threads => "threads",
+        Sight::Pages => "pages",
+        Sight::GuestNodes => "guest-nodes",
+    }
+}
+
+#[derive(Serialize)]
+struct WatchDoc {
+    schema: &'static str,
+    version: u32,
+    at_unix_sec: i64,
+    event: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finding: Option<FindingDoc>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    simulated: bool,
+}
+
+/// `numawise.watch`, on one line: `watch` prints one after the other.
+pub fn watch_to_json(at_unix_sec: i64, event: &WatchEvent, simulated: bool) -> String {
+    use WatchEvent as E;
+    let (event, guest, finding, why) = match event {
+        E::Appeared { guest } => ("appeared", Some(guest), None, None),
+        E::Vanished { guest } => ("vanished", Some(guest), None, None),
+        E::Started { guest } => ("started", Some(guest), None, None),
+        E::Stopped { guest } => ("stopped", Some(guest), None, None),
+        E::Found { finding } => ("found", None, Some(finding.to_doc()), None),
+        E::Gone { finding } => ("gone", None, Some(finding.to_doc()), None),
+        E::Blind { why } => ("blind", None, None, Some(why.clone())),
+        E::SeesAgain => ("sees-again", None, None, None),
+    };
+    let (schema, version, guest) = ("numawise.watch", VERSION, guest.cloned());
+    compact(&WatchDoc { schema, version, at_unix_sec, event, guest, finding, why, simulated })
 }
 
 /// `numawise.outcome`: how an apply or an undo ended.
@@ -64,7 +126,10 @@ pub fn outcome_to_json(
 ) -> String {
     let findings = findings.iter().map(Wire::to_doc).collect();
     let pending_restart = Some(pending_restart);
-    headed("numawise.outcome", VerdictDoc { guest, agrees, pending_restart, findings })
+    headed(
+        "numawise.outcome",
+        VerdictDoc { guest, agrees, pending_restart, not_looked_at: None, findings },
+    )
 }
 
 /// One line of the list of guests.

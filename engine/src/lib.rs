@@ -3,7 +3,7 @@
 //!
 //! [`loop_parts::Engine`] holds the ports. One file per thing it does: [`planning`], [`apply`],
 //! `reconcile` (the steps and the way back), `live_pins` (moving threads), `recover` (after a crash),
-//! [`undo`], [`verify`]; [`permission`] says whose guests are left alone.
+//! [`undo`], [`verify`], [`watch`]; [`permission`] says whose guests are left alone.
 //! [`tuning`] is the same loop for the host's own files.
 
 pub mod apply;
@@ -22,3 +22,4 @@ pub mod state_document;
 pub mod undo;
 pub mod usage;
 pub mod verify;
+pub mod watch;

@@ -11,6 +11,7 @@ pub mod predicates;
 pub mod reasons;
 pub mod refusals;
 pub mod undo;
+pub mod watch;
 
 use crate::quantity::count;
 use numawise_model::{CpuSet, Id, IdSet, NodeSet, Owner, Pcpu, VcpuSet, Vnode};

@@ -10,7 +10,10 @@ mod tables;
 pub use guest::guest;
 pub use host::host;
 pub use plan::{changes, plan, reasons};
-pub use said::{UndoElement, checks, event, findings, list_error, predicates, refusals, undo_conflicts};
+pub use said::{
+    UndoElement, agreement, checks, event, findings, list_error, predicates, refusals,
+    undo_conflicts, watch_event,
+};
 pub use tables::{guests, usage};
 
 use crate::en::labels;

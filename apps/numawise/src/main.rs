@@ -43,6 +43,8 @@ enum Command {
     Undo(Deferred<commands::undo::UndoArgs>),
     /// Hold a guest against its plan: stored XML, live XML, thread affinities, pages per node.
     Verify(Deferred<commands::verify::VerifyArgs>),
+    /// Tell drift as it happens, until interrupted.
+    Watch(Deferred<commands::watch::WatchArgs>),
     /// Draw a guest's vNUMA and the host's pNUMA side by side.
     Show(Deferred<commands::show::ShowArgs>),
     /// All guests: binding, nodes, drift.
@@ -86,6 +88,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Apply(args) => commands::apply::run(global, args),
         Command::Undo(args) => commands::undo::run(global, args),
         Command::Verify(args) => commands::verify::run(global, args),
+        Command::Watch(args) => commands::watch::run(global, args),
         Command::Show(args) => commands::show::run(global, args),
         Command::List(args) => commands::list::run(global, args),
         Command::Bind(args) => commands::bind::run(global, args),

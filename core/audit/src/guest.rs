@@ -11,6 +11,7 @@
 //!   binding, and memory is on the node that it is bound to. With the `preferred` and `interleave`
 //!   modes memory may go elsewhere, so that is a warning.
 //! - pCPUs that are the guest's alone are used by nobody else.
+//! - What nobody could look at is told, and is neither right nor wrong.
 //!
 //! A live change of some pins (`virsh vcpupin --live`) shows in the live definition too. It is told
 //! from a definition that waits for a restart by what the guest had before the plan. Where that is
@@ -18,12 +19,13 @@
 //! pins throughout; one that differs in fewer than half of its pins has been moved.
 
 pub(crate) mod definition;
+mod own_view;
 mod running;
 
 use definition::{Aspect, Difference, differences};
 use numawise_model::{
     Finding, FindingKind, GuestConfig, GuestFacts, Host, Ledger, Mode, Owner, Plan, Severity,
-    Subject, Vcpu,
+    Subject, Unseen, Vcpu,
 };
 
 /// A guest as it was found.
@@ -62,9 +64,12 @@ pub fn judge_guest(expect: &Plan, seen: Seen<'_>, ledger: &Ledger, host: &Host) 
         let started_from = if waits { live } else { None };
         let plugged = live.unwrap_or(stored).vcpus_current;
         kinds.extend(running::threads(expect, started_from, plugged, facts, host));
+        let pinned_to = started_from.map_or(&expect.binding.cpus, |config| &config.vcpu_pins);
+        kinds.extend(running::cgroups(pinned_to, live, facts, host));
         if !waits {
             kinds.extend(running::memory(expect, facts));
         }
+        kinds.extend(facts.unseen.iter().cloned().map(not_verified));
     }
     kinds.extend(others_on_its_cpus(expect, ledger));
 
@@ -73,6 +78,12 @@ pub fn judge_guest(expect: &Plan, seen: Seen<'_>, ledger: &Ledger, host: &Host) 
         .into_iter()
         .map(|(severity, kind)| Finding { severity, subject: subject.clone(), kind })
         .collect()
+}
+
+/// Not drift: what nobody looked at may be as it should.
+fn not_verified(unseen: Unseen) -> (Severity, FindingKind) {
+    let Unseen { what, why } = unseen;
+    (Severity::Info, FindingKind::NotVerified { what, why })
 }
 
 /// Whether the guest still has, pin for pin, what it had before the plan: it was not restarted.

@@ -83,6 +83,36 @@ pub enum Event {
     },
 }
 
+/// What changes while guests are watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchEvent {
+    /// A guest is there that was not.
+    Appeared {
+        guest: String,
+    },
+    Vanished {
+        guest: String,
+    },
+    Started {
+        guest: String,
+    },
+    Stopped {
+        guest: String,
+    },
+    /// A finding that was not there at the look before.
+    Found {
+        finding: Finding,
+    },
+    Gone {
+        finding: Finding,
+    },
+    /// Nothing can be looked at; it is tried again.
+    Blind {
+        why: String,
+    },
+    SeesAgain,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// It was carried on to the new state.

@@ -244,6 +244,24 @@ pub enum FindingKind {
         expected: u32,
         seen: u32,
     },
+    /// The guest sees as many nodes as it should, and other vCPUs in one.
+    GuestNodeVcpus {
+        vnode: Vnode,
+        expected: VcpuSet,
+        seen: VcpuSet,
+    },
+    /// Distances from one node to each, in the order of the nodes.
+    GuestNodeDistances {
+        vnode: Vnode,
+        expected: Vec<u32>,
+        seen: Vec<u32>,
+    },
+    /// More memory than the node was given, or less than a guest kernel keeps for itself.
+    GuestNodeMemory {
+        vnode: Vnode,
+        expected_bytes: u64,
+        seen_bytes: u64,
+    },
     GuestUndefined,
     ExclusiveCpusShared {
         cpus: CpuSet,

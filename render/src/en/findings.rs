@@ -7,7 +7,7 @@ mod plan;
 
 use super::{Said, obstacles};
 use numawise_model::finding::FindingKind as K;
-use numawise_model::{Severity, Subject};
+use numawise_model::{Severity, Sight, Subject, Unseen};
 
 pub fn severity(severity: Severity) -> &'static str {
     match severity {
@@ -30,6 +30,34 @@ pub fn subject(subject: &Subject) -> Option<String> {
     clippy::too_many_lines,
     reason = "one line for each kind; cut in two, the compiler would no longer see that none is missing"
 )]
+/// `agrees with its plan: stored XML, live XML and threads; not looked at: pages: ...`.
+pub fn agreement(unseen: &[Unseen]) -> String {
+    let is_unseen = |what: Sight| unseen.iter().any(|u| u.what == what);
+    let mut looked_at = vec!["stored XML", "live XML"];
+    let sights = [(Sight::Threads, "threads"), (Sight::Pages, "pages")];
+    looked_at.extend(sights.iter().filter(|(what, _)| !is_unseen(*what)).map(|(_, word)| *word));
+    let last = looked_at.pop().unwrap_or_default();
+    let mut text = format!("agrees with its plan: {} and {last}", looked_at.join(", "));
+    // What has one reason is told together.
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Unseen { what, why } in unseen {
+        let word = match what {
+            Sight::Threads => "threads",
+            Sight::Pages => "pages",
+            Sight::GuestNodes => "what the guest sees",
+        };
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, words)) if words.contains(&word) => {}
+            Some((_, words)) => words.push(word),
+            None => reasons.push((why, vec![word])),
+        }
+    }
+    for (why, words) in reasons {
+        text += &format!("; not looked at: {}: {why}", words.join(" and "));
+    }
+    text
+}
+
 pub fn finding(kind: &K, simulated: bool) -> Said {
     match kind {
         K::ListMapMismatch { file, list, map } => host::list_map_mismatch(file, list, map),
@@ -99,6 +127,15 @@ pub fn finding(kind: &K, simulated: bool) -> Said {
                 .said(*of, simulated)
         }
         K::GuestSeesOtherNodes { expected, seen } => guest::sees_other_nodes(*expected, *seen),
+        K::GuestNodeVcpus { vnode, expected, seen } => {
+            guest::sees_other_vcpus(*vnode, expected, seen)
+        }
+        K::GuestNodeDistances { vnode, expected, seen } => {
+            guest::sees_other_distances(*vnode, expected, seen)
+        }
+        K::GuestNodeMemory { vnode, expected_bytes, seen_bytes } => {
+            guest::sees_other_memory(*vnode, *expected_bytes, *seen_bytes)
+        }
         K::GuestUndefined => guest::undefined(),
         K::GuestUnreadable { why } => guest::guest_unreadable(why),
         K::HostTopologyChanged => guest::host_topology_changed(),

@@ -5,7 +5,8 @@ use super::simulated_suffix;
 use crate::en::{self, Said, labels};
 use crate::look::Look;
 use crate::style::Meaning;
-use numawise_model::{Check, Event, Finding, Predicate, Refusal, Severity, Verdict};
+use numawise_model::event::WatchEvent;
+use numawise_model::{Check, Event, Finding, Predicate, Refusal, Severity, Unseen, Verdict};
 
 /// One line per finding, the gravest first, and under it what to do.
 pub fn findings(findings: &[Finding], look: &Look) -> String {
@@ -17,13 +18,19 @@ pub fn findings(findings: &[Finding], look: &Look) -> String {
     sorted.into_iter().map(|f| finding(f, look)).collect()
 }
 
-fn finding(finding: &Finding, look: &Look) -> String {
-    let meaning = match finding.severity {
+fn meaning(severity: Severity) -> Meaning {
+    match severity {
         Severity::Info => Meaning::Note,
         Severity::Warning => Meaning::Warning,
         Severity::Error => Meaning::Error,
-    };
-    let head = look.paint(meaning, &format!("{}:", en::findings::severity(finding.severity)));
+    }
+}
+
+fn finding(finding: &Finding, look: &Look) -> String {
+    let head = look.paint(
+        meaning(finding.severity),
+        &format!("{}:", en::findings::severity(finding.severity)),
+    );
     let said = en::findings::finding(&finding.kind, look.simulated);
     let subject = en::findings::subject(&finding.subject).map_or_else(String::new, |s| s + ": ");
     paragraph(&format!("{head} {subject}"), &said, look)
@@ -74,6 +81,36 @@ fn paragraph(head: &str, said: &Said, look: &Look) -> String {
 /// What happens while a plan is carried out, one line each.
 pub fn event(event: &Event, look: &Look) -> String {
     format!("{}{}\n", printable(&en::events::event(event)), simulated_suffix(look))
+}
+
+/// What a running guest agrees in, and what nobody could look at.
+pub fn agreement(unseen: &[Unseen]) -> String {
+    printable(&en::findings::agreement(unseen))
+}
+
+/// What changed while guests are watched, in a line; what to do about a finding, verify says.
+pub fn watch_event(event: &WatchEvent, look: &Look) -> String {
+    let line = match event {
+        WatchEvent::Found { finding } => {
+            let meaning = meaning(finding.severity);
+            let head = look.paint(meaning, en::findings::severity(finding.severity));
+            format!("{head}: {}", about(finding, look))
+        }
+        WatchEvent::Gone { finding } => {
+            format!("{}: {}", look.paint(Meaning::Note, en::watch::GONE), about(finding, look))
+        }
+        other => printable(&en::watch::event(other)),
+    };
+    format!("{line}{}\n", simulated_suffix(look))
+}
+
+/// Whom a finding is about, and its sentence.
+fn about(finding: &Finding, look: &Look) -> String {
+    let subject = en::findings::subject(&finding.subject).map_or_else(String::new, |s| s + ": ");
+    printable(&format!(
+        "{subject}{}",
+        en::findings::finding(&finding.kind, look.simulated).sentence
+    ))
 }
 
 /// An element that numawise wrote and somebody changed since; `None` where it is not there.

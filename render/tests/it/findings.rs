@@ -2,9 +2,10 @@
 
 use crate::hosts::*;
 use expect_test::expect;
+use numawise_model::event::WatchEvent;
 use numawise_model::finding::SetKind;
 use numawise_model::{
-    Finding, FindingKind as F, PageSize, Pcpu, Pnode, Severity, Subject, Vcpu, Vnode,
+    Finding, FindingKind as F, PageSize, Pcpu, Pnode, Severity, Sight, Subject, Unseen, Vcpu, Vnode,
 };
 use numawise_render::{Look, text};
 
@@ -99,7 +100,8 @@ fn plan_findings() -> Vec<(F, Vec<&'static str>)> {
 
 fn guest_findings() -> Vec<(F, Vec<&'static str>)> {
     let s = str::to_owned;
-    let (expected, seen) = (cpus("35"), Some(cpus("0-63")));
+    let (expected, seen, vnode) = (cpus("35"), Some(cpus("0-63")), Vnode(1));
+    let vcpus = |list| numawise_model::parse_list(list).expect("a list written in a test");
     vec![
         (
             F::StoredPin { vcpu: Vcpu(3), expected: expected.clone(), seen: None },
@@ -130,6 +132,26 @@ fn guest_findings() -> Vec<(F, Vec<&'static str>)> {
             vec!["512 x 2M (1 GiB)", "32768", "node 0", "node 1"],
         ),
         (F::GuestSeesOtherNodes { expected: 2, seen: 1 }, vec!["2 NUMA nodes", "sees 1"]),
+        (
+            F::GuestNodeVcpus { vnode, expected: vcpus("2-3"), seen: vcpus("2") },
+            vec!["vNUMA node 1", "2-3", "sees 2"],
+        ),
+        (
+            F::GuestNodeDistances { vnode, expected: vec![21, 10], seen: vec![20, 10] },
+            vec!["vNUMA node 1", "21, 10", "20, 10"],
+        ),
+        (
+            F::GuestNodeMemory { vnode, expected_bytes: 8 << 30, seen_bytes: 6 << 30 },
+            vec!["vNUMA node 1", "8 GiB", "6 GiB"],
+        ),
+        (
+            F::NotVerified { what: Sight::Pages, why: "from afar".to_owned() },
+            vec!["pages", "not looked at", "from afar"],
+        ),
+        (
+            F::CgroupKeepsOut { vcpu: Vcpu(3), expected: cpus("8-9"), cgroup: cpus("9") },
+            vec!["vCPU 3", "8-9", "have 9", "cpuset.cpus"],
+        ),
         (F::GuestUndefined, vec!["no longer defined"]),
         (F::GuestUnreadable { why: "line 3".to_owned() }, vec!["line 3"]),
         (F::HostTopologyChanged, vec!["host"]),
@@ -169,4 +191,37 @@ fn findings_stand_by_gravity_and_name_their_guest() {
         no findings (simulated host)
     "#]]
     .assert_eq(&text::findings(&[], &simulated));
+}
+
+#[test]
+fn an_agreement_says_what_nobody_looked_at() {
+    let unseen = |what, why: &str| Unseen { what, why: why.to_owned() };
+    assert_eq!(
+        text::agreement(&[]),
+        "agrees with its plan: stored XML, live XML, threads and pages"
+    );
+    let agent = unseen(Sight::GuestNodes, "no agent");
+    assert_eq!(
+        text::agreement(&[unseen(Sight::Threads, "afar"), unseen(Sight::Pages, "afar"), agent]),
+        "agrees with its plan: stored XML and live XML; not looked at: threads and pages: afar; \
+         not looked at: what the guest sees: no agent"
+    );
+}
+
+#[test]
+fn watching_tells_one_line_for_each_change() {
+    let kind = F::PendingRestart { what: "vNUMA" };
+    let subject = Subject::Guest { uuid: None, name: "db01".to_owned() };
+    let finding = Finding { severity: Severity::Warning, subject, kind };
+    let events = [
+        WatchEvent::Started { guest: "db01".to_owned() },
+        WatchEvent::Found { finding: finding.clone() },
+        WatchEvent::Gone { finding },
+        WatchEvent::Blind { why: "nobody\nanswers".to_owned() },
+        WatchEvent::SeesAgain,
+    ];
+    let told: String = events.iter().map(|e| text::watch_event(e, &Look::default())).collect();
+    assert_eq!(told.lines().count(), events.len(), "{told}");
+    assert!(told.contains("db01: has started\nwarning: guest db01: vNUMA: "), "{told}");
+    assert!(told.contains("\ngone: guest db01: vNUMA: "), "{told}");
 }

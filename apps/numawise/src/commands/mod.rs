@@ -13,3 +13,4 @@ pub mod show;
 pub mod undo;
 pub mod verify;
 pub mod vnuma;
+pub mod watch;

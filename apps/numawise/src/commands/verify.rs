@@ -23,22 +23,24 @@ pub fn run(global: &GlobalArgs, args: &VerifyArgs) -> Result<ExitCode> {
     let state = session.engine(None).verify(&args.guest)?;
     let drift = state.findings.iter().any(numawise_audit::is_drift);
     let simulated = session.hypervisor.is_simulated();
+    let unseen = state.facts.as_ref().map(|facts| facts.unseen.as_slice()).unwrap_or_default();
     if global.json {
         let guest = &state.summary;
         let guest = ReportedGuest::new(&guest.name, &guest.uuid, guest.running, simulated);
-        output::print(&verdict_to_json(guest, !drift, &state.findings))?;
+        output::print(&verdict_to_json(guest, !drift, unseen, &state.findings))?;
     } else {
         let look = output::look(simulated);
         output::print(&text::findings(&state.findings, &look))?;
         let (name, mark) = (&state.summary.name, if simulated { " (simulated host)" } else { "" });
         let verdict = match (drift, state.summary.running) {
-            (true, _) => "does not agree with its plan",
+            (true, _) => "does not agree with its plan".to_owned(),
             (false, true) if state.is_pending_restart() => {
                 "has a definition that agrees with its plan; the running guest is older and waits \
                  for a restart"
+                    .to_owned()
             }
-            (false, true) => "agrees with its plan: stored XML, live XML, threads and pages",
-            (false, false) => "is off; its stored XML agrees with its plan",
+            (false, true) => text::agreement(unseen),
+            (false, false) => "is off; its stored XML agrees with its plan".to_owned(),
         };
         output::print(&format!("{name} {verdict}{mark}"))?;
     }

@@ -1,5 +1,6 @@
 //! A running guest's threads and memory, by the kernel's word.
 
+use super::own_view;
 use numawise_model::{
     CpuSet, FindingKind, GuestConfig, GuestFacts, Host, MemoryMode, PageCounts, PageSize, Plan,
     Pnode, Severity, Vcpu, VirtualTopology,
@@ -52,6 +53,27 @@ pub fn threads(
     found.into_iter().map(|kind| (Severity::Error, kind)).collect()
 }
 
+/// pCPUs that a vCPU is bound to and that its cgroup does not leave it. A cgroup that is just the
+/// live pin is libvirt's own doing (it sets both) and told as the affinity that it is.
+pub fn cgroups(
+    pins: &BTreeMap<Vcpu, CpuSet>,
+    live: Option<&GuestConfig>,
+    facts: &GuestFacts,
+    host: &Host,
+) -> Vec<Judged> {
+    let mut found = Vec::new();
+    for (vcpu, cgroup) in &facts.vcpu_cgroup {
+        let Some(expected) = pins.get(vcpu) else { continue };
+        let by_libvirt = live.and_then(|live| live.vcpu_pins.get(vcpu)) == Some(cgroup);
+        if !by_libvirt && !expected.intersection(&host.topology.online).is_subset(cgroup) {
+            let (expected, cgroup) = (expected.clone(), cgroup.clone());
+            let kind = FindingKind::CgroupKeepsOut { vcpu: *vcpu, expected, cgroup };
+            found.push((Severity::Error, kind));
+        }
+    }
+    found
+}
+
 fn vcpus(pins: &BTreeMap<Vcpu, CpuSet>, facts: &GuestFacts, host: &Host) -> Vec<FindingKind> {
     let mut found = Vec::new();
     for (vcpu, expected) in pins {
@@ -76,11 +98,9 @@ fn same_where_online(expected: &CpuSet, seen: &CpuSet, host: &Host) -> bool {
 pub fn memory(expect: &Plan, facts: &GuestFacts) -> Vec<Judged> {
     let Some(topology) = &expect.vnuma else { return Vec::new() };
     let mut found = Vec::new();
-    if let Some(cells) = &facts.guest_cells
-        && cells.len() != topology.nodes.len()
-    {
-        let (expected, seen) = (topology.nodes.len() as u32, cells.len() as u32);
-        found.push((Severity::Error, FindingKind::GuestSeesOtherNodes { expected, seen }));
+    if let Some(cells) = &facts.guest_cells {
+        let differences = own_view::differences(topology, cells);
+        found.extend(differences.into_iter().map(|kind| (Severity::Error, kind)));
     }
     let severity = match expect.request.memory_mode {
         MemoryMode::Strict | MemoryMode::Restrictive => Severity::Error,

@@ -225,5 +225,7 @@ pub fn running() -> GuestFacts {
         pages: pages(&[(1, PageSize::HUGE_2M, 8192), (0, PageSize::HUGE_2M, 4096)]),
         pages_by_vnode: Some(by_vnode.map(|(vnode, at)| (vnode, of(at))).into()),
         guest_cells: Some(topology().cells()),
+        vcpu_cgroup: BTreeMap::new(),
+        unseen: Vec::new(),
     }
 }

@@ -348,14 +348,6 @@ fn pages_elsewhere_in_all() {
 }
 
 #[test]
-fn a_guest_that_sees_other_nodes() {
-    check(
-        |seen| drop(seen.facts().guest_cells.as_mut().expect("asked").pop()),
-        "Error GuestSeesOtherNodes",
-    );
-}
-
-#[test]
 fn others_on_its_pcpus() {
     let shared = "Error ExclusiveCpusShared";
     check(|seen| seen.ledger.claims.push(claim(other(), "3", Mode::Shared)), shared);

@@ -2,8 +2,10 @@
 //! thing broken.
 
 mod case;
+mod changes;
 mod essay;
 mod guest_broken;
+mod guest_seen;
 mod ledger;
 mod plan_broken;
 mod plan_good;

@@ -1,8 +1,10 @@
 //! Findings about a guest: what should be, and what was seen.
 
 use crate::en::{Said, are, list, nodes, owner, pcpus, say, seen_set, vnode};
-use crate::quantity::{count, pages};
-use numawise_model::{CpuSet, MemoryMode, NodeSet, Owner, PageSize, Pnode, Sight, Vcpu, Vnode};
+use crate::quantity::{bytes, count, pages};
+use numawise_model::{
+    CpuSet, MemoryMode, NodeSet, Owner, PageSize, Pnode, Sight, Vcpu, VcpuSet, Vnode,
+};
 
 const APPLY_AGAIN: &str = "write the plan in force again: `numawise apply GUEST --live`";
 const KEEP: &str = "or keep what is there with a new `numawise bind`";
@@ -93,6 +95,28 @@ pub fn sees_other_nodes(expected: u32, seen: u32) -> Said {
     let want = count(u64::from(expected), "NUMA node");
     say(format!("the guest should see {want}; it sees {seen}"))
         .way("shut the guest down fully and start it")
+}
+
+const FULL_STOP: &str = "shut the guest down fully and start it; where it stays, a guest kernel option \
+                         (numa=off, a memory limit) or offline CPUs in the guest are the likely cause";
+
+pub fn sees_other_vcpus(of: Vnode, expected: &VcpuSet, seen: &VcpuSet) -> Said {
+    let (want, got) = (list(expected), list(seen));
+    say(format!("the guest should see vCPUs {want} in {}; it sees {got}", vnode(of))).way(FULL_STOP)
+}
+
+pub fn sees_other_distances(of: Vnode, expected: &[u32], seen: &[u32]) -> Said {
+    let row = |distances: &[u32]| {
+        distances.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    let (want, got) = (row(expected), row(seen));
+    say(format!("the guest should see distances {want} from {}; it sees {got}", vnode(of)))
+        .way(FULL_STOP)
+}
+
+pub fn sees_other_memory(of: Vnode, expected_bytes: u64, seen_bytes: u64) -> Said {
+    let (want, got) = (bytes(expected_bytes), bytes(seen_bytes));
+    say(format!("{} was given {want} of memory; the guest sees {got}", vnode(of))).way(FULL_STOP)
 }
 
 pub fn undefined() -> Said {
