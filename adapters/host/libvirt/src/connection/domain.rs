@@ -7,6 +7,7 @@ use super::library::{RawBlockJob, RawSnapshot, RawTypedParameter};
 use super::link::{Domain, Listed, c_text, free, take_text};
 use numawise_model::GuestUuid;
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
 use std::ptr::null_mut;
 
 /// With passwords in it.
@@ -32,6 +33,16 @@ pub(super) enum Thread {
     Vcpu(u32),
     Emulator,
     Io(u32),
+}
+
+impl fmt::Display for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vcpu(id) => write!(f, "vCPU {id}"),
+            Self::Emulator => f.write_str("the emulator threads"),
+            Self::Io(id) => write!(f, "I/O thread {id}"),
+        }
+    }
 }
 
 /// `virDomainState`.

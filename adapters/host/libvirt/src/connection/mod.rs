@@ -36,7 +36,7 @@ use numawise_engine::ports::{
     Stopped,
 };
 use numawise_model::{CpuSet, GuestFacts, GuestUuid, Host, HostId, Obstacle, Pins};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,7 +73,8 @@ pub struct LibvirtHypervisor {
     library: Arc<Library>,
     link: RefCell<Option<Arc<Link>>>,
     watch: RefCell<Option<Watch>>,
-    /// The host does not grow CPUs while a command runs.
+    /// Asked for once, as the next: the host does not become another while a command runs.
+    remote_id: OnceCell<HostId>,
     cpu_count: Cell<Option<usize>>,
 }
 
@@ -90,6 +91,7 @@ impl LibvirtHypervisor {
             library,
             link: RefCell::new(Some(Arc::new(link))),
             watch: RefCell::new(None),
+            remote_id: OnceCell::new(),
             cpu_count: Cell::new(None),
         })
     }
@@ -184,10 +186,14 @@ impl Hypervisor for LibvirtHypervisor {
 
     /// See [`host::id`] for machines that are not this one.
     fn host_id(&self) -> Result<HostId, PortError> {
-        match self.place {
-            Place::Here => (self.surroundings.local_host_id)(),
-            Place::Elsewhere | Place::Nowhere => self.ask("reading the host's id", host::id),
+        if self.place == Place::Here {
+            return (self.surroundings.local_host_id)();
         }
+        if let Some(id) = self.remote_id.get() {
+            return Ok(id.clone());
+        }
+        let id = self.ask("reading the host's id", host::id)?;
+        Ok(self.remote_id.get_or_init(|| id).clone())
     }
 
     fn host(&self) -> Result<Host, PortError> {
@@ -199,9 +205,8 @@ impl Hypervisor for LibvirtHypervisor {
 
     /// Two calls whatever the number of guests: what else is needed comes with the list.
     fn guests(&self) -> Result<Vec<GuestSummary>, PortError> {
-        let (all, transient) = self.ask("listing guests", |link| {
-            Ok((link.list(LIST_ALL)?, link.list(LIST_TRANSIENT)?))
-        })?;
+        let (all, transient) = self
+            .ask("listing guests", |link| Ok((link.list(LIST_ALL)?, link.list(LIST_TRANSIENT)?)))?;
         let transient: BTreeSet<GuestUuid> = transient.into_iter().map(|one| one.uuid).collect();
         let mut guests: Vec<GuestSummary> = all
             .into_iter()
@@ -256,7 +261,7 @@ impl Hypervisor for LibvirtHypervisor {
         for (thread, cpus) in vcpus.chain(emulator).chain(iothreads) {
             let pinned = domain.pin(thread, &cpu_map(cpus, count));
             pinned.map_err(|fault| {
-                self.failed(fault, &format!("pinning {thread:?} of the guest {guest} to {cpus}"))
+                self.failed(fault, &format!("pinning {thread} of the guest {guest} to {cpus}"))
             })?;
         }
         Ok(())

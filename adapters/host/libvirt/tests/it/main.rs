@@ -1,5 +1,7 @@
 //! The domain XML editor against definitions of many origins (`fixtures/domains`).
 
+mod connection;
+mod connection_real;
 mod corpus;
 mod edits;
 mod layout;
