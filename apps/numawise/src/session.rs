@@ -178,7 +178,7 @@ fn connect(config: &Config, cancel: &Cancel) -> Result<Connection> {
     if config.connect.starts_with(EMBEDDED) {
         return Ok(Connection::Embedded(open_embedded(&embedded_folder(config))?));
     }
-    Ok(Connection::Libvirt(libvirt_host::open(&config.connect, cancel)?))
+    Ok(Connection::Libvirt(libvirt_host::open(config, cancel)?))
 }
 
 /// The simulated host in a folder.

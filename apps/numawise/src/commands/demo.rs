@@ -85,14 +85,14 @@ impl Stage {
         if let Some(folder) = kept {
             let folder = folder.display();
             output::print(&format!(
-                "The demo's state is in {folder}: numawise --state {folder} list"
+                "The demo's state is in {folder}: numawise --state {folder} --connect embedded: list"
             ))?;
         }
         output::print(
             "\n== Next, on a host with libvirt: three commands\n\n\
-             $ virsh dumpxml --inactive --security-info GUEST > guest.xml\n\
-             $ numawise plan --xml guest.xml --policy smart --fix-guest --xml-out planned.xml\n\
-             $ virsh define planned.xml",
+             $ numawise list\n\
+             $ numawise bind GUEST --policy smart --fix-guest --restart\n\
+             $ numawise verify GUEST",
         )?;
         Ok(ExitCode::SUCCESS)
     }

@@ -82,11 +82,29 @@ fn unreadable_input_is_exit_code_2_with_the_files_name() {
 }
 
 #[test]
-fn another_hypervisor_is_exit_code_6_with_a_way_to_go() {
+fn a_hypervisor_that_does_not_answer_is_exit_code_6_with_a_way_to_go() {
     let bench = Bench::new();
-    let ran = bench.run(&["--connect", "qemu:///system", "list"]);
+    let uri = format!("qemu:///system?socket={}", bench.path("no-socket").display());
+    let ran = bench.run(&["--connect", &uri, "list"]);
     assert_eq!(ran.code, Some(6), "{ran:?}");
-    assert!(ran.err.contains("virsh dumpxml"), "{}", ran.err);
+    assert!(ran.err.contains(&uri), "{}", ran.err);
+    let named = ran.err.contains("systemctl status libvirtd") || ran.err.contains("libvirt0");
+    assert!(named, "the daemon, or the package where the library is missing: {}", ran.err);
+}
+
+/// What does not speak with a hypervisor works where there is none.
+#[test]
+fn plans_from_files_and_the_simulated_host_need_no_libvirt() {
+    let bench = Bench::new();
+    bench.define("db", 8, 8);
+    let nowhere = ["--connect", "qemu:///system?socket=/nowhere"];
+    for words in [
+        &["plan", "--xml", "db.xml", "--host", "bundled:two-socket-64", "--policy", "smart"][..],
+        &["host", "show", "--host", "bundled:two-socket-64"],
+        &["embedded", "start", "db"],
+    ] {
+        bench.ok(&[&nowhere[..], words].concat());
+    }
 }
 
 /// A changed host, a changed guest, a plan for another host: exit code 4, and nothing written.
