@@ -48,7 +48,7 @@ impl Fault {
 
     pub fn no_library(file: &Path, why: &str) -> Self {
         let text = format!(
-            "libvirt's library {} cannot be loaded: {why}\nInstall it (Debian and Ubuntu: libvirt0, \
+            "libvirt's library {} cannot be loaded: {why}. Install it (Debian and Ubuntu: libvirt0, \
              Fedora and RHEL: libvirt-libs), or plan from the guest's XML: numawise plan --xml FILE",
             file.display()
         );
@@ -93,7 +93,7 @@ impl Fault {
             return PortError::NoAccess(format!("'{uri}' cannot be reached: {}", self.message));
         }
         PortError::NoAccess(format!(
-            "'{uri}' cannot be reached: {}\n{}",
+            "'{uri}' cannot be reached: {}. {}",
             self.message,
             self.way_in(uri)
         ))
@@ -105,7 +105,7 @@ impl Fault {
         if self.is_no_domain() {
             PortError::NotFound(text)
         } else if self.is_no_access() {
-            PortError::NoAccess(format!("{text}\n{}", self.way_in(uri)))
+            PortError::NoAccess(format!("{text}. {}", self.way_in(uri)))
         } else {
             PortError::Failed(text)
         }

@@ -99,7 +99,7 @@ impl LibvirtHypervisor {
 
     fn still_running(&self, guest: &GuestUuid, why: &str) -> PortError {
         PortError::Failed(format!(
-            "the guest {guest} at {} is still running: {why}\nGive it more time \
+            "the guest {guest} at {} is still running: {why}; give it more time \
              (--shutdown-timeout SEC), shut it down from within, or have it switched off when the \
              time is up (--force)",
             self.uri
