@@ -23,6 +23,7 @@ pub mod reason;
 pub mod report;
 pub mod request;
 pub mod state;
+pub mod tuning;
 pub mod wire;
 
 pub use checkup::checkup_to_json;
@@ -33,6 +34,10 @@ pub use guest::{frozen_to_json, parse_frozen};
 pub use host::host_to_json;
 pub use ledger::{ledger_to_json, parse_ledger};
 pub use plan::{PlanDoc, parse_plan, plan_to_json};
+pub use tuning::{
+    parse_tuning_plan, parse_tuning_record, tuning_outcome_to_json, tuning_plan_to_json,
+    tuning_record_to_json,
+};
 pub use wire::Wire;
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::host::HostDoc;
 use crate::ledger::LedgerDoc;
 use crate::plan::PlanDoc;
 use crate::state::{HostStateDoc, StepDoc, UsageSampleDoc};
+use crate::tuning::{TuningPlanDoc, TuningRecordDoc};
 use crate::wire::{IdDoc, ListDoc};
 use expect_test::{ExpectFile, expect_file};
 use numawise_model::{Id, MAX_ID};
@@ -60,4 +61,6 @@ fn the_schemas_on_file_are_those_of_the_types() {
     check::<HostStateDoc>(expect_file!["../schemas/host-state.schema.json"]);
     check::<StepDoc>(expect_file!["../schemas/step.schema.json"]);
     check::<UsageSampleDoc>(expect_file!["../schemas/usage-sample.schema.json"]);
+    check::<TuningPlanDoc>(expect_file!["../schemas/tuning-plan.schema.json"]);
+    check::<TuningRecordDoc>(expect_file!["../schemas/tuning-record.schema.json"]);
 }

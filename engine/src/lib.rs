@@ -19,6 +19,7 @@ mod predicates;
 pub mod reconcile;
 mod recover;
 pub mod state_document;
+pub mod tuning;
 pub mod undo;
 pub mod usage;
 pub mod verify;

@@ -7,8 +7,8 @@
 use crate::intent::{HostState, IntentId, Step};
 use crate::usage::UsageSample;
 use numawise_model::{
-    GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, MappingFacts, Obstacle, Pins,
-    Plan, PlanId, ThreadFacts,
+    ChangeKind, GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, MappingFacts,
+    Obstacle, PathState, Pins, Plan, PlanId, ThreadFacts, TuningPlan, TuningRecord,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -230,6 +230,36 @@ pub trait Store {
     /// Newest last. Samples older than an hour are dropped when one is added.
     fn usage_samples(&self, host: &HostId) -> Result<Vec<UsageSample>, PortError>;
     fn add_usage_sample(&self, host: &HostId, sample: &UsageSample) -> Result<(), PortError>;
+    /// What is remembered of the host's tuning; an empty record when there is nothing.
+    fn tuning(&self, host: &HostId) -> Result<TuningRecord, PortError>;
+    /// Durable when it returns. Only the holder of the host's lock writes it.
+    fn save_tuning(&self, host: &HostId, record: &TuningRecord) -> Result<(), PortError>;
+    fn save_tuning_plan(&self, plan: &TuningPlan) -> Result<(), PortError>;
+    fn tuning_plan(&self, id: &PlanId) -> Result<Option<TuningPlan>, PortError>;
+}
+
+/// The files of the host that tuning reads and writes, by their path from its root.
+pub trait HostFiles {
+    /// Whether a kernel is behind the files: else nothing follows from writing them.
+    fn is_live(&self) -> bool;
+    fn look(&self, path: &str) -> Result<PathState, PortError>;
+    /// Names in a folder; none where there is no such folder.
+    fn names(&self, folder: &str) -> Result<Vec<String>, PortError>;
+    /// A kernel file in one write; a file on a disk whole or not at all.
+    fn write(&self, path: &str, text: &str, kind: ChangeKind) -> Result<(), PortError>;
+    fn make_folder(&self, path: &str) -> Result<(), PortError>;
+    /// Takes away a file, or a folder with nothing in it.
+    fn remove(&self, path: &str) -> Result<Removal, PortError>;
+    /// Lets the service manager read its drop-ins again, where there is one.
+    fn reload_units(&self) -> Result<(), PortError>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// Or was not there any more.
+    Gone,
+    /// A folder with something in it, or in use.
+    Kept,
 }
 
 /// Unix seconds and waiting.

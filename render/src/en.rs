@@ -10,6 +10,7 @@ pub mod obstacles;
 pub mod predicates;
 pub mod reasons;
 pub mod refusals;
+pub mod tuning;
 pub mod undo;
 pub mod watch;
 

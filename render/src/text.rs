@@ -6,6 +6,7 @@ mod host;
 mod plan;
 mod said;
 mod tables;
+mod tuning;
 
 pub use guest::guest;
 pub use host::host;
@@ -15,6 +16,11 @@ pub use said::{
     undo_conflicts, watch_event,
 };
 pub use tables::{guests, usage};
+pub use tuning::{
+    TuningValue, tuning_applied, tuning_findings, tuning_hint, tuning_plan, tuning_recovered,
+    tuning_refusals, tuning_stale, tuning_status, tuning_undo, tuning_undo_conflicts,
+    tuning_undone, tuning_waiting,
+};
 
 use crate::en::labels;
 use crate::look::Look;

@@ -6,6 +6,7 @@
 
 mod processes;
 mod samples;
+mod tuning;
 
 pub use processes::{
     in_child, killed_holder_frees_the_lock, killed_writer_keeps_its_journal,
@@ -16,7 +17,7 @@ use numawise_engine::intent::{HostState, IntentId, IntentStatus, Step};
 use numawise_engine::ports::{Cancel, CommitOutcome, PortError, Store};
 use numawise_engine::usage::{CpuTicks, UsageSample};
 use numawise_model::{Claim, ClaimId, CpuSet, HostId, Mode, Owner, PageCounts, Pcpu, PlanId};
-use numawise_model::{Purpose, Source};
+use numawise_model::{Purpose, Source, TuningRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -35,6 +36,8 @@ pub fn in_one_process(open: Open<'_>) {
     journal_keeps_its_order(open);
     plans_come_back_and_never_change(open);
     usage_is_kept_for_an_hour(open);
+    tuning::records_come_back_whole(open);
+    tuning::plans_never_change(open);
     lock_has_one_holder(open);
     waiting_for_a_lock_can_be_cancelled(open);
 }
@@ -45,6 +48,8 @@ pub fn unknown_things_are_absent(store: &dyn Store) {
     assert_eq!(ok(store.steps(&IntentId("unknown".to_owned()))), []);
     assert_eq!(ok(store.plan(&PlanId("unknown".to_owned()))), None);
     assert_eq!(ok(store.usage_samples(&host)), []);
+    assert_eq!(ok(store.tuning(&host)), TuningRecord::default());
+    assert_eq!(ok(store.tuning_plan(&PlanId("unknown".to_owned()))), None);
 }
 
 /// The revision grows by one; who read another one writes nothing and learns what is there.

@@ -1,6 +1,6 @@
 //! What numawise remembers of this machine, in one SQLite file: each host's ledger, intents and
-//! guests as one document under compare-and-set, the journal of steps, the plans and an hour of
-//! usage samples.
+//! guests as one document under compare-and-set, the journal of steps, the plans, the tuning of each
+//! host and an hour of usage samples.
 //!
 //! Plans and the journal hold whole domain definitions, secrets included: the file, its companions
 //! (`-wal`, `-shm`) and the locks are for their owner alone.
@@ -23,7 +23,7 @@ use numawise_engine::state_document::{
     usage_to_json,
 };
 use numawise_engine::usage::UsageSample;
-use numawise_model::{HostId, Plan, PlanId};
+use numawise_model::{HostId, Plan, PlanId, TuningPlan, TuningRecord};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -142,33 +142,7 @@ impl Store for SqliteStore {
 
     /// A plan is immutable: the same id with another content is refused.
     fn save_plan(&self, plan: &Plan) -> Result<(), PortError> {
-        let failed = |error| self.writing().failed(&error);
-        let document = numawise_documents::plan_to_json(plan);
-        let mut connection = self.connection();
-        let transaction = immediate(&mut connection).map_err(failed)?;
-        let stored: Option<String> = transaction
-            .query_row("SELECT document FROM plans WHERE id = ?1", [&plan.id.0], |row| row.get(0))
-            .optional()
-            .map_err(failed)?;
-        match stored {
-            Some(stored) if stored == document => return Ok(()),
-            Some(_) => {
-                return Err(PortError::Failed(format!(
-                    "{} has a different plan under the id {}: plans are never changed; give the \
-                     new one an id of its own",
-                    self.path.display(),
-                    plan.id
-                )));
-            }
-            None => {}
-        }
-        transaction
-            .execute(
-                "INSERT INTO plans (id, document) VALUES (?1, ?2)",
-                params![plan.id.0, document],
-            )
-            .map_err(failed)?;
-        transaction.commit().map_err(failed)
+        self.save_once("plans", &plan.id, &numawise_documents::plan_to_json(plan))
     }
 
     fn plan(&self, id: &PlanId) -> Result<Option<Plan>, PortError> {
@@ -217,9 +191,65 @@ impl Store for SqliteStore {
             .map_err(failed)?;
         transaction.commit().map_err(failed)
     }
+
+    fn tuning(&self, host: &HostId) -> Result<TuningRecord, PortError> {
+        let documents = self.documents("SELECT document FROM tunings WHERE host = ?1", &host.0)?;
+        let Some(document) = documents.first() else { return Ok(TuningRecord::default()) };
+        numawise_documents::parse_tuning_record(document)
+            .map_err(|error| document_error(&self.path, &format!("tuning of host {host}"), &error))
+    }
+
+    fn save_tuning(&self, host: &HostId, record: &TuningRecord) -> Result<(), PortError> {
+        let document = numawise_documents::tuning_record_to_json(record);
+        let sql = "INSERT INTO tunings (host, document) VALUES (?1, ?2)
+                   ON CONFLICT (host) DO UPDATE SET document = ?2";
+        let connection = self.connection();
+        let saved = match record.is_empty() {
+            true => connection.execute("DELETE FROM tunings WHERE host = ?1", [&host.0]),
+            false => connection.execute(sql, params![host.0, document]),
+        };
+        saved.map(|_| ()).map_err(|error| self.writing().failed(&error))
+    }
+
+    fn save_tuning_plan(&self, plan: &TuningPlan) -> Result<(), PortError> {
+        let document = numawise_documents::tuning_plan_to_json(plan);
+        self.save_once("tuning_plans", &plan.id, &document)
+    }
+
+    fn tuning_plan(&self, id: &PlanId) -> Result<Option<TuningPlan>, PortError> {
+        let documents = self.documents("SELECT document FROM tuning_plans WHERE id = ?1", &id.0)?;
+        let Some(document) = documents.first() else { return Ok(None) };
+        numawise_documents::parse_tuning_plan(document)
+            .map(Some)
+            .map_err(|error| document_error(&self.path, &format!("tuning plan {id}"), &error))
+    }
 }
 
 impl SqliteStore {
+    /// Into a table of documents by id, where the same id with another content is refused.
+    fn save_once(&self, table: &str, id: &PlanId, document: &str) -> Result<(), PortError> {
+        let failed = |error| self.writing().failed(&error);
+        let mut connection = self.connection();
+        let transaction = immediate(&mut connection).map_err(failed)?;
+        let find = format!("SELECT document FROM {table} WHERE id = ?1");
+        let stored: Option<String> =
+            transaction.query_row(&find, [&id.0], |row| row.get(0)).optional().map_err(failed)?;
+        match stored {
+            Some(stored) if stored == document => return Ok(()),
+            Some(_) => {
+                return Err(PortError::Failed(format!(
+                    "{} has a different plan under the id {id}: plans are never changed; give the \
+                     new one an id of its own",
+                    self.path.display()
+                )));
+            }
+            None => {}
+        }
+        let insert = format!("INSERT INTO {table} (id, document) VALUES (?1, ?2)");
+        transaction.execute(&insert, params![id.0, document]).map_err(failed)?;
+        transaction.commit().map_err(failed)
+    }
+
     /// The one column of a query with one parameter.
     fn documents(&self, sql: &str, key: &str) -> Result<Vec<String>, PortError> {
         let connection = self.connection();

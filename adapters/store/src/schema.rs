@@ -17,7 +17,8 @@ const APPLICATION_ID: i32 = 0x6e77_6973;
 
 /// One entry per version, each leading from the one before it to its own; `user_version` counts
 /// them. Entries that were released are never edited.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE hosts (
         host TEXT PRIMARY KEY,
         revision INTEGER NOT NULL,
@@ -40,7 +41,18 @@ const MIGRATIONS: [&str; 1] = ["
         document TEXT NOT NULL
     ) STRICT;
     CREATE INDEX usage_samples_of_host ON usage_samples (host, at_unix_sec, id);
-"];
+",
+    "
+    CREATE TABLE tunings (
+        host TEXT PRIMARY KEY,
+        document TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE tuning_plans (
+        id TEXT PRIMARY KEY,
+        document TEXT NOT NULL
+    ) STRICT;
+",
+];
 
 /// Opens the file ready for use. An existing directory keeps its permissions (whoever made it had a
 /// reason); the files in it are always closed to others.

@@ -4,6 +4,7 @@
 //! [`levels`] (what a host is, how it stands now), [`ledger`] (what is given away), [`guest`] (what a
 //! domain's XML says), [`request`] (what is asked for), [`plan`] (the answer), [`finding`],
 //! [`refusal`], [`reason`] and [`event`] (what there is to say; `render` turns them into sentences).
+//! [`tuning`] is by itself: how a host is prepared before any guest is placed.
 
 pub mod checkup;
 pub mod event;
@@ -22,6 +23,7 @@ pub mod reason;
 pub mod refusal;
 pub mod request;
 pub mod topology;
+pub mod tuning;
 
 pub use checkup::{Check, CheckKind, Verdict};
 pub use event::Event;
@@ -48,4 +50,9 @@ pub use request::{BindRule, CpuPools, Policy, Request};
 pub use topology::{
     Allowed, Core, DeviceKind, Host, Hypervisor, L3Domain, Locality, Node, Package, PciDevice,
     Topology,
+};
+pub use tuning::{
+    ChangeKind, Expectation, HostSettings, Isolation, Moment, PathState, Place, Setting, Switch,
+    TuningChange, TuningEntry, TuningFinding, TuningOperation, TuningPlan, TuningReason,
+    TuningRecord, TuningRefusal, TuningRequest,
 };

@@ -52,6 +52,8 @@
 //! 7. `emulator`: CPUs for the threads of the hypervisor itself.
 //! 8. `frozen`: what a guest has been seen running with is not changed silently.
 //!
+//! Preparing the host itself is a plan of its own kind: [`tuning`].
+//!
 //! # Properties
 //!
 //! Each is tested in `tests/it/properties.rs` over hosts, ledgers and requests made at random,
@@ -86,6 +88,7 @@ mod guest_cpu;
 mod memory;
 mod reserved;
 mod situation;
+pub mod tuning;
 mod vnuma;
 
 pub use memory::{PagesLeft, pages_left};

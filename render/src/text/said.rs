@@ -64,7 +64,7 @@ pub fn predicates(predicates: &[Predicate], look: &Look) -> String {
     said.map(|said| paragraph(&format!("{head} "), &said, look)).collect()
 }
 
-fn paragraph(head: &str, said: &Said, look: &Look) -> String {
+pub(super) fn paragraph(head: &str, said: &Said, look: &Look) -> String {
     let mut text = format!("{head}{}{}\n", printable(&said.sentence), simulated_suffix(look));
     for fact in &said.facts {
         text += &format!("    {}\n", printable(fact));

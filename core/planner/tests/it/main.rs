@@ -9,3 +9,4 @@ mod memory;
 mod properties;
 mod scale;
 mod scene;
+mod tuning;
