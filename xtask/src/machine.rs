@@ -43,6 +43,11 @@ pub const TEST_NEEDS: &[Need] = &[
     },
     Need { thing: "virsh", package: "libvirt-clients", used_for: "the test bed's libvirt" },
     Need { thing: "mmdebstrap", package: "mmdebstrap", used_for: "making the test bed's root" },
+    Need {
+        thing: "/usr/share/keyrings/debian-archive-keyring.gpg",
+        package: "debian-archive-keyring",
+        used_for: "making the test bed's root",
+    },
     Need { thing: "unshare", package: "util-linux", used_for: "the test bed's namespaces" },
 ];
 

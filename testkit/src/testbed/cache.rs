@@ -4,6 +4,7 @@ use super::Unavailable;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The folder of all roots and images of this user, one folder inside for each key.
 #[derive(Clone, Debug)]
@@ -60,10 +61,35 @@ impl Cache {
         for entry in entries.flatten() {
             let ours = entry.file_name().to_string_lossy().starts_with(&prefix);
             if ours && entry.path() != kept {
-                let _ = fs::remove_dir_all(entry.path());
+                let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
             }
         }
     }
+}
+
+/// A command that ends with this process, whatever it has started: it gets a PID namespace of its
+/// own, whose first process is killed with ours. Otherwise it would go on writing into a folder
+/// that the next one has begun to clear away.
+pub(super) fn ending_with_us(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]);
+    command.args([
+        "unshare",
+        "--mount",
+        "--pid",
+        "--mount-proc",
+        "--fork",
+        "--kill-child",
+        program,
+    ]);
+    command
+}
+
+/// Gives what was built its final name, once all of it is on the disk.
+pub(super) fn finish(part: &Path, whole: &Path) -> Result<(), Unavailable> {
+    let synced = File::open(part).and_then(|dir| Ok(rustix::fs::syncfs(dir)?));
+    synced.map_err(at("sync", part))?;
+    fs::rename(part, whole).map_err(at("rename", part))
 }
 
 /// An error about one file, for `map_err`.
@@ -86,5 +112,34 @@ mod tests {
         assert_ne!(place, cache.place("root", &["a", "bc"]));
         assert!(place.starts_with("/cache"));
         assert!(place.file_name().is_some_and(|name| name.to_string_lossy().starts_with("root-")));
+    }
+
+    #[test]
+    fn what_is_old_or_half_is_removed_and_other_kinds_stay() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(dir.path().to_path_buf());
+        let kept = cache.place("root", &["new"]);
+        for name in ["root-old", "root-new.part", "emulated-1"] {
+            fs::create_dir_all(dir.path().join(name).join("etc")).expect("a folder");
+        }
+        fs::create_dir(&kept).expect("a folder");
+        fs::write(dir.path().join("root-old.log"), "why").expect("a file");
+        let _lock = cache.lock("root.lock").expect("nobody holds it");
+        cache.keep_only("root", &kept);
+        let names = fs::read_dir(dir.path()).expect("it is there").flatten();
+        let mut left: Vec<PathBuf> = names.map(|entry| entry.path()).collect();
+        left.sort();
+        let mut expected = ["emulated-1", "root.lock"].map(|name| dir.path().join(name)).to_vec();
+        expected.push(kept);
+        expected.sort();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn a_command_ends_with_its_own_processes() {
+        let status = ending_with_us("sh").args(["-c", "sleep 60 & exit 3"]).status();
+        let Ok(status) = status else { return };
+        // Without namespaces there is no test bed either; then it fails at once, with 1.
+        assert!([Some(3), Some(1)].contains(&status.code()), "{status}");
     }
 }

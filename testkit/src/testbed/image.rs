@@ -4,12 +4,12 @@
 //! A boot costs twenty seconds of two cores; going on from the kept state costs one or two. Both
 //! belong to one QEMU and one set of arguments, so the key has all of them.
 
-use super::cache::at;
+use super::cache::{at, ending_with_us, finish};
 use super::enclosure::{Enclosure, OWN_ROOT, write_scripts};
 use super::{Root, Unavailable};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 const SCRIPTS: &[(&str, &str)] = &[
     ("image.sh", include_str!("scripts/image.sh")),
@@ -54,7 +54,7 @@ impl Image {
         if image.path.is_dir() {
             return Ok(image);
         }
-        let _lock = root.cache().lock("emulated-build.lock")?;
+        let _lock = root.cache().lock("build.lock")?;
         if image.path.is_dir() {
             return Ok(image);
         }
@@ -67,7 +67,7 @@ impl Image {
             return Err(failure("booting the emulated host", &error, &folder));
         }
         drop(enclosure);
-        fs::rename(&part, &image.path).map_err(at("rename", &part))?;
+        finish(&part, &image.path)?;
         Ok(image)
     }
 
@@ -77,13 +77,12 @@ impl Image {
         let top = scripts.path().join("top");
         fs::create_dir(&top).map_err(at("create", &top))?;
         write_scripts(scripts.path(), SCRIPTS)?;
-        let made = Command::new("unshare")
-            .args(["--mount", "--pid", "--fork", "--kill-child", "bash"])
+        let made = ending_with_us("bash")
             .arg(scripts.path().join("image.sh"))
             .args([scripts.path(), self.root.path(), part])
             .stdin(Stdio::null())
             .output()
-            .map_err(at("start unshare for", part))?;
+            .map_err(at("start setpriv for", part))?;
         if made.status.success() {
             return Ok(());
         }

@@ -5,7 +5,7 @@
 //! have the defects the product must live with. `scripts/furnish.sh` says what is in it.
 
 use super::Unavailable;
-use super::cache::{Cache, at};
+use super::cache::{Cache, at, ending_with_us, finish};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -66,12 +66,11 @@ impl Root {
         if root.path.is_dir() {
             return Ok(root);
         }
-        let _lock = root.cache.lock("root.lock")?;
+        let _lock = root.cache.lock("build.lock")?;
         if root.path.is_dir() {
             return Ok(root);
         }
         root.cache.keep_only("root", &root.path);
-        let folder = root.cache.folder();
         let part = root.path.with_extension("part");
         let scripts =
             tempfile::tempdir().map_err(at("create a folder in", &std::env::temp_dir()))?;
@@ -80,9 +79,16 @@ impl Root {
             fs::write(&path, text).map_err(at("write", &path))?;
         }
         let log = root.path.with_extension("log");
-        mmdebstrap(&part, scripts.path(), &log)?;
-        fs::rename(&part, &root.path).map_err(at("rename", &part))?;
-        fs::File::open(folder).and_then(|dir| dir.sync_all()).map_err(at("sync", folder))?;
+        let mut made = Err(Unavailable::Lacks { what: "a mirror" });
+        for mirror in mirrors() {
+            let _ = fs::remove_dir_all(&part);
+            made = mmdebstrap(&part, scripts.path(), mirror.as_deref(), &log);
+            if made.is_ok() {
+                break;
+            }
+        }
+        made?;
+        finish(&part, &root.path)?;
         Ok(root)
     }
 
@@ -113,10 +119,15 @@ fn can_be_used_here() -> Result<(), Unavailable> {
     }
 }
 
-fn mmdebstrap(into: &Path, scripts: &Path, log: &Path) -> Result<(), Unavailable> {
+fn mmdebstrap(
+    into: &Path,
+    scripts: &Path,
+    mirror: Option<&Path>,
+    log: &Path,
+) -> Result<(), Unavailable> {
     let quoted = |path: &Path| format!("'{}'", path.display());
     let furnish = format!("sh {} \"$1\" {}", quoted(&scripts.join("furnish.sh")), quoted(scripts));
-    let mut command = Command::new("mmdebstrap");
+    let mut command = ending_with_us("mmdebstrap");
     command.args(["--quiet", "--variant=minbase", "--mode=root", "--format=directory"]);
     command.arg("--aptopt=APT::Install-Recommends \"false\"");
     for option in proxies() {
@@ -127,7 +138,12 @@ fn mmdebstrap(into: &Path, scripts: &Path, log: &Path) -> Result<(), Unavailable
     }
     command.arg(format!("--include={}", PACKAGES.join(",")));
     command.arg(format!("--customize-hook={furnish}"));
-    command.arg(SUITE).arg(into).args(mirror());
+    command.arg(SUITE).arg(into).args(mirror);
+    // Inside its namespace nobody could tell this from another failure.
+    let programs = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&programs).any(|dir| dir.join("mmdebstrap").is_file()) {
+        return Err(Unavailable::Lacks { what: "mmdebstrap" });
+    }
     let said = fs::File::create(log).map_err(at("create", log))?;
     let same = said.try_clone().map_err(at("open", log))?;
     let status = command.stdin(Stdio::null()).stdout(said).stderr(same).status();
@@ -143,16 +159,23 @@ fn mmdebstrap(into: &Path, scripts: &Path, log: &Path) -> Result<(), Unavailable
             let what = format!("mmdebstrap (all it said is in {})", log.display());
             Err(Unavailable::Failed { what, said: format!("{status}: {last}") })
         }
-        Err(_) => Err(Unavailable::Lacks { what: "mmdebstrap" }),
+        Err(_) => Err(Unavailable::Lacks { what: "setpriv (util-linux)" }),
     }
 }
 
-/// The machine's own list of mirrors, when it is for the same release; mmdebstrap knows another.
-fn mirror() -> Option<PathBuf> {
-    ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"]
-        .into_iter()
-        .map(PathBuf::from)
-        .find(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(SUITE)))
+/// The machine's own list of mirrors, when it is for the same release, and then what mmdebstrap
+/// knows by itself: a list may name others, whose keys are not here.
+fn mirrors() -> Vec<Option<PathBuf>> {
+    let mut found: Vec<Option<PathBuf>> =
+        ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"]
+            .into_iter()
+            .map(PathBuf::from)
+            .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(SUITE)))
+            .map(Some)
+            .take(1)
+            .collect();
+    found.push(None);
+    found
 }
 
 /// apt's way to the network, where it has been told one.

@@ -4,6 +4,14 @@
 # answered by a line; at its end everything ends.
 set -e
 folder=$1 lower=$2
+# Alone in its groups, so that they may hand controllers on; 0 is whoever writes it.
+if [ -f "$folder/groups" ]; then
+    while read -r group; do
+        [ -z "$group" ] || echo 0 > "$group/cgroup.procs"
+    done < "$folder/groups"
+    rm "$folder/groups"
+    exec unshare --cgroup bash "$0" "$@"
+fi
 shift 2
 . "$folder/own-root.sh"
 ip link set lo up
@@ -23,7 +31,7 @@ if [ $# = 0 ]; then
 elif [ "$*" = : ]; then
     mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
     mkdir "$root/sys/fs/cgroup/init"
-    echo $$ > "$root/sys/fs/cgroup/init/cgroup.procs"
+    echo 0 > "$root/sys/fs/cgroup/init/cgroup.procs"
     # Only those that the machine hands down; cpuset is not always among them.
     for controller in $(cat "$root/sys/fs/cgroup/cgroup.controllers"); do
         echo "+$controller" > "$root/sys/fs/cgroup/cgroup.subtree_control" || true

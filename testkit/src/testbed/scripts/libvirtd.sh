@@ -6,36 +6,35 @@ name=${folder##*/}
 # Whoever interrupts a test interrupts its group; tidying up is not interrupted.
 trap '' INT TERM HUP
 
-# A control group below the one we are in, in each hierarchy this machine mounts. Its namespace then
-# shows it to libvirtd as the top, so that two daemons do not meet in /machine.
-groups=() homes=() mounts=()
+# A control group of its own in each hierarchy this machine mounts. Its namespace then shows it to
+# libvirtd as the top, so that two daemons do not meet in /machine. Version 1: below the one we are in,
+# whose limits then hold here too. Version 2 alone: at the top, since below a group with processes in
+# it, as ours is, there are no controllers.
+groups=() mounts=()
 while IFS=: read -r _ controllers path; do
-    if [ -z "$controllers" ]; then
-        mount=/sys/fs/cgroup
-        [ -d /sys/fs/cgroup/unified ] && mount=/sys/fs/cgroup/unified
-    else
+    if [ -n "$controllers" ]; then
         mount=/sys/fs/cgroup/${controllers#name=}
+    elif [ -d /sys/fs/cgroup/unified ]; then
+        mount=/sys/fs/cgroup/unified
+    else
+        mount=/sys/fs/cgroup
     fi
-    home=$mount${path%/}
+    home=$mount${path%/} parent=$mount${path%/}
+    [ -n "$controllers" ] || parent=$mount
     [ -f "$home/cgroup.procs" ] || continue
-    mkdir "$home/$name" 2> /dev/null || continue
-    if [ -f "$home/cpuset.cpus" ] && [ -n "$controllers" ]; then
-        cat "$home/cpuset.cpus" > "$home/$name/cpuset.cpus"
-        cat "$home/cpuset.mems" > "$home/$name/cpuset.mems"
+    mkdir "$parent/$name" 2> /dev/null || continue
+    if [ -n "$controllers" ] && [ -f "$home/cpuset.cpus" ]; then
+        cat "$home/cpuset.cpus" > "$parent/$name/cpuset.cpus"
+        cat "$home/cpuset.mems" > "$parent/$name/cpuset.mems"
     fi
-    groups+=("$home/$name") homes+=("$home") mounts+=("${mount#/sys/fs/cgroup}:$controllers")
+    groups+=("$parent/$name") mounts+=("${mount#/sys/fs/cgroup}:$controllers")
 done < /proc/self/cgroup
-for group in "${groups[@]}"; do
-    echo $$ > "$group/cgroup.procs"
-done
+printf '%s\n' "${groups[@]}" > "$folder/groups"
 
 # The first process of a PID namespace takes all others with it; the kernel then drops the mounts.
-unshare --mount --pid --net --uts --cgroup --fork --kill-child \
+unshare --mount --pid --net --uts --fork --kill-child \
     bash "$folder/inside.sh" "$folder" "$root" "${mounts[@]}"
 
-for home in "${homes[@]}"; do
-    echo $$ > "$home/cgroup.procs"
-done
 for group in "${groups[@]}"; do
     # A group of a process that is just ending is busy for a moment.
     for _ in $(seq 50); do
