@@ -87,6 +87,7 @@ impl Watch {
             };
             let mut findings = state.findings;
             if state.summary.running {
+                self.drop_passing(uuid, &mut findings);
                 self.keep_unseen(uuid, depth, &mut findings);
             }
             let (name, running) = (state.summary.name, state.summary.running);
@@ -103,6 +104,17 @@ impl Watch {
 
     fn before(&self, uuid: &GuestUuid) -> Option<&Known> {
         self.known.as_ref()?.get(uuid)
+    }
+
+    /// Threads that were there at the look before and cannot be found now: the guest is stopping,
+    /// and the next look says so.
+    fn drop_passing(&self, uuid: &GuestUuid, findings: &mut Vec<Finding>) {
+        if let Some(before) = self.before(uuid).filter(|known| known.running) {
+            findings.retain(|f| {
+                let threads = FindingKind::NotVerified { what: Sight::Threads, why: String::new() };
+                without_counts(&f.kind) != threads || has(&before.findings, f)
+            });
+        }
     }
 
     /// Adds what a closer look found and this one could not see.
@@ -185,5 +197,81 @@ fn without_counts(kind: &FindingKind) -> FindingKind {
             FindingKind::NotVerified { what, why: String::new() }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, Watch, differences};
+    use crate::ports::Depth;
+    use numawise_model::event::WatchEvent as E;
+    use numawise_model::{
+        Finding, FindingKind, GuestUuid, PageSize, Pnode, Severity, Sight, Subject,
+    };
+    use std::collections::BTreeMap;
+
+    fn uuid() -> GuestUuid {
+        GuestUuid("1".to_owned())
+    }
+
+    fn finding(kind: FindingKind) -> Finding {
+        let subject = Subject::Guest { uuid: Some(uuid()), name: "db".to_owned() };
+        Finding { severity: Severity::Error, subject, kind }
+    }
+
+    fn elsewhere(pages: u64) -> Finding {
+        let (expected, seen, page_size) = (Pnode(1), Pnode(0), PageSize::BASE_4K);
+        finding(FindingKind::MemoryElsewhere { expected, seen, page_size, pages, of: 100 })
+    }
+
+    fn guest(running: bool, findings: &[Finding]) -> BTreeMap<GuestUuid, Known> {
+        let known = Known { name: "db".to_owned(), running, findings: findings.to_vec() };
+        BTreeMap::from([(uuid(), known)])
+    }
+
+    #[test]
+    fn what_changed_is_told_once() {
+        let (found, gone) = (E::Found { finding: elsewhere(7) }, E::Gone { finding: elsewhere(7) });
+        let name = || "db".to_owned();
+        let (ran, moved) = (guest(true, &[]), guest(true, &[elsewhere(7)]));
+        assert_eq!(differences(None, &moved), [found.clone()], "a first look tells what there is");
+        assert_eq!(differences(Some(&ran), &moved), [found]);
+        assert_eq!(differences(Some(&moved), &guest(true, &[elsewhere(8)])), [], "one page more");
+        assert_eq!(differences(Some(&moved), &ran), [gone.clone()]);
+        let off = guest(false, &[]);
+        assert_eq!(differences(Some(&moved), &off), [E::Stopped { guest: name() }, gone]);
+        assert_eq!(differences(Some(&off), &ran), [E::Started { guest: name() }]);
+        let nobody = BTreeMap::new();
+        assert_eq!(differences(Some(&off), &nobody), [E::Vanished { guest: name() }]);
+        assert_eq!(differences(Some(&nobody), &off), [E::Appeared { guest: name() }]);
+    }
+
+    #[test]
+    fn a_quick_look_takes_nothing_back_that_it_cannot_see() {
+        let pin = finding(FindingKind::GuestUndefined);
+        let known = Some(guest(true, &[elsewhere(7), pin]));
+        let watch = Watch { known, ..Watch::default() };
+        let kept = |depth| {
+            let mut findings = Vec::new();
+            watch.keep_unseen(&uuid(), depth, &mut findings);
+            findings
+        };
+        assert_eq!(kept(Depth::Threads), [elsewhere(7)]);
+        assert_eq!(kept(Depth::Pages), []);
+    }
+
+    #[test]
+    fn threads_that_cannot_be_found_while_a_guest_stops_are_not_told() {
+        let why = "gone".to_owned();
+        let unseen = finding(FindingKind::NotVerified { what: Sight::Threads, why });
+        let dropped = |before: Option<BTreeMap<GuestUuid, Known>>| {
+            let mut findings = vec![unseen.clone()];
+            Watch { known: before, ..Watch::default() }.drop_passing(&uuid(), &mut findings);
+            findings.is_empty()
+        };
+        assert!(dropped(Some(guest(true, &[]))));
+        assert!(!dropped(None), "a first look");
+        assert!(!dropped(Some(guest(false, &[]))), "a guest that has just started");
+        assert!(!dropped(Some(guest(true, std::slice::from_ref(&unseen)))), "known already");
     }
 }
