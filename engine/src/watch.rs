@@ -231,15 +231,16 @@ mod tests {
 
     #[test]
     fn what_changed_is_told_once() {
-        let (found, gone) = (E::Found { finding: elsewhere(7) }, E::Gone { finding: elsewhere(7) });
+        let found = || E::Found { finding: elsewhere(7) };
+        let gone = || E::Gone { finding: elsewhere(7) };
         let name = || "db".to_owned();
         let (ran, moved) = (guest(true, &[]), guest(true, &[elsewhere(7)]));
-        assert_eq!(differences(None, &moved), [found.clone()], "a first look tells what there is");
-        assert_eq!(differences(Some(&ran), &moved), [found]);
+        assert_eq!(differences(None, &moved), [found()], "a first look tells what there is");
+        assert_eq!(differences(Some(&ran), &moved), [found()]);
         assert_eq!(differences(Some(&moved), &guest(true, &[elsewhere(8)])), [], "one page more");
-        assert_eq!(differences(Some(&moved), &ran), [gone.clone()]);
+        assert_eq!(differences(Some(&moved), &ran), [gone()]);
         let off = guest(false, &[]);
-        assert_eq!(differences(Some(&moved), &off), [E::Stopped { guest: name() }, gone]);
+        assert_eq!(differences(Some(&moved), &off), [E::Stopped { guest: name() }, gone()]);
         assert_eq!(differences(Some(&off), &ran), [E::Started { guest: name() }]);
         let nobody = BTreeMap::new();
         assert_eq!(differences(Some(&off), &nobody), [E::Vanished { guest: name() }]);

@@ -33,8 +33,8 @@ fn the_guests_own_nodes() {
         (|cells| drop(cells.pop()), "Error GuestSeesOtherNodes"),
         (|cells| cells[1].id = Vnode(2), "Error GuestNodeVcpus"),
         (|cells| cells[1].vcpus.remove(Vcpu(23)), "Error GuestNodeVcpus"),
-        (|cells| drop(cells[0].distances.insert(Vnode(1), 20)), "Error GuestNodeDistances"),
-        (|cells| drop(cells[0].distances.remove(&Vnode(1))), "Error GuestNodeDistances"),
+        (|cells| cells[0].distances.extend([(Vnode(1), 20)]), "Error GuestNodeDistances"),
+        (|cells| cells[0].distances.retain(|to, _| *to != Vnode(1)), "Error GuestNodeDistances"),
         (|cells| cells[1].memory_bytes += 4096, "Error GuestNodeMemory"),
         (|cells| cells[1].memory_bytes /= 2, "Error GuestNodeMemory"),
     ];
