@@ -2,11 +2,11 @@
 
 use crate::connection::{open, surroundings, uuid};
 use numawise_engine::ports::{
-    Cancel, DomainEditor, Hypervisor, PortError, ShutdownOptions, Stopped,
+    Cancel, Depth, DomainEditor, Hypervisor, PortError, ShutdownOptions, Stopped,
 };
 use numawise_libvirt::{DomainState, DomainXmlEditor, LibvirtHypervisor, Place};
 use numawise_model::{CpuSet, GuestUuid, Obstacle, Pcpu, Pins, Vcpu};
-use numawise_testkit::testbed::PrivateLibvirtd;
+use numawise_testkit::testbed::{PrivateLibvirtd, TinyGuest};
 use std::time::{Duration, Instant};
 
 /// Stops in its firmware, and hears no power button.
@@ -206,4 +206,47 @@ fn a_daemon_that_comes_back_is_found_again() {
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     daemon.restart_daemon();
     hypervisor.destroy(&id).expect("switched off");
+}
+
+/// A small Linux, with its agent and without: the first is asked by the agent, the second has only
+/// the power button.
+#[test]
+fn a_guest_that_hears_is_shut_down_in_order() {
+    let Some(daemon) = PrivateLibvirtd::start() else { return };
+    let hypervisor = open(&daemon.uri());
+    let guests = [("hears", uuid(16), TinyGuest::agent_xml()), ("button", uuid(17), "")];
+    let console = |name: &str| daemon.folder().join(format!("{name}.log"));
+    for (name, id, agent) in &guests {
+        let log = TinyGuest::console_xml(&console(name).to_string_lossy());
+        let xml = format!(
+            "<domain type='qemu'><name>{name}</name><uuid>{id}</uuid>\
+             <memory unit='MiB'>192</memory><vcpu>2</vcpu>{}<features><acpi/></features>\
+             <cpu mode='custom'><model>qemu64</model>\
+             <topology sockets='2' dies='1' cores='1' threads='1'/>\
+             <numa><cell id='0' cpus='0' memory='96' unit='MiB'/>\
+             <cell id='1' cpus='1' memory='96' unit='MiB'/></numa></cpu>\
+             <devices>{log}{agent}<memballoon model='none'/></devices></domain>",
+            TinyGuest::os_xml("pc")
+        );
+        hypervisor.define(&xml).expect("defined");
+        hypervisor.start(id).expect("started");
+    }
+    let said = |name: &str| std::fs::read_to_string(console(name)).unwrap_or_default();
+    let until = Instant::now() + Duration::from_secs(240);
+    for (name, _, _) in &guests {
+        while !said(name).contains(TinyGuest::READY) {
+            assert!(Instant::now() < until, "{name} does not boot: {}", said(name));
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+    let seen = |id| hypervisor.observe(id, Depth::Guest).expect("looked at").expect("runs");
+    let inside = seen(&guests[0].1);
+    assert!(inside.guest_cells.is_some(), "the agent was asked: {:?}", inside.unseen);
+    assert_eq!(seen(&guests[1].1).guest_cells, None);
+    for (name, id, agent) in &guests {
+        let stopped = hypervisor.shutdown(id, options(120, false), &Cancel::default());
+        assert_eq!(stopped.expect("it goes"), Stopped::Orderly, "{name}: {}", said(name));
+        assert_eq!(said(name).contains(TinyGuest::BUTTON), agent.is_empty(), "{name}");
+        assert_eq!(hypervisor.live_xml(id).expect("read"), None);
+    }
 }
