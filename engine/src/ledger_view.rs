@@ -68,8 +68,13 @@ pub(crate) fn read_guest(
     Ok(KnownGuest { summary: summary.clone(), xml, inactive, live })
 }
 
-/// With `ignore_stopped`, guests that are off hold nothing.
-pub fn view(state: &HostState, guests: &Guests, ignore_stopped: bool) -> LedgerView {
+/// With `ignore_stopped`, guests that are off hold nothing. `online` are all pCPUs of the host.
+pub fn view(
+    state: &HostState,
+    guests: &Guests,
+    online: &CpuSet,
+    ignore_stopped: bool,
+) -> LedgerView {
     let mut view = LedgerView::default();
     for (guest, why) in &guests.unreadable {
         view.findings.push(unreadable(guest, why));
@@ -89,7 +94,7 @@ pub fn view(state: &HostState, guests: &Guests, ignore_stopped: bool) -> LedgerV
         }
     }
     for guest in &guests.known {
-        observe(&mut view, guest, ignore_stopped);
+        observe(&mut view, guest, online, ignore_stopped);
     }
     view
 }
@@ -105,7 +110,7 @@ fn find<'g>(guests: &'g [KnownGuest], uuid: &GuestUuid) -> Option<&'g KnownGuest
     guests.iter().find(|g| &g.summary.uuid == uuid)
 }
 
-fn observe(view: &mut LedgerView, guest: &KnownGuest, ignore_stopped: bool) {
+fn observe(view: &mut LedgerView, guest: &KnownGuest, online: &CpuSet, ignore_stopped: bool) {
     let uuid = &guest.summary.uuid;
     let mut claimed = CpuSet::new();
     let mut has_claims = false;
@@ -118,11 +123,10 @@ fn observe(view: &mut LedgerView, guest: &KnownGuest, ignore_stopped: bool) {
         None if has_claims || ignore_stopped => return,
         None => &guest.inactive,
     };
-    let pinned = config.default_cpuset.is_some() || !config.vcpu_pins.is_empty();
-    if !pinned && !has_claims {
+    let (exclusive, shared) = pinned_cpus(config, online);
+    if exclusive.is_empty() && shared.is_empty() && !has_claims {
         view.findings.push(unpinned(guest));
     }
-    let (exclusive, shared) = pinned_cpus(config);
     let owner = Owner::Guest { uuid: uuid.clone(), name: guest.summary.name.clone() };
     let pages = if has_claims { PageCounts::new() } else { bound_pages(config) };
     for (mode, cpus, pages) in
@@ -163,11 +167,13 @@ fn unpinned(guest: &KnownGuest) -> Finding {
     }
 }
 
-/// pCPUs pinned one by one, and the rest that pins name.
-fn pinned_cpus(config: &GuestConfig) -> (CpuSet, CpuSet) {
+/// pCPUs pinned one by one, and the rest that pins name. A pin to every CPU there is is none: a
+/// thread that was moved back to where it may run everywhere has one in the XML of what runs.
+fn pinned_cpus(config: &GuestConfig, online: &CpuSet) -> (CpuSet, CpuSet) {
     let mut exclusive = CpuSet::new();
     let mut shared = CpuSet::new();
-    for cpus in config.vcpu_pins.values().chain(&config.default_cpuset) {
+    let pins = config.vcpu_pins.values().chain(&config.default_cpuset);
+    for cpus in pins.filter(|cpus| !online.is_subset(cpus)) {
         if cpus.len() == 1 {
             exclusive.extend(cpus);
         } else {

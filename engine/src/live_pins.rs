@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 struct Threads {
     /// By the kernel's word, or by the live definition where nobody could look.
     now: Pins,
-    /// By the live definition, which libvirt keeps beside the threads.
+    /// Their own pins in the live definition, which libvirt keeps beside the threads.
     by_definition: Pins,
 }
 
@@ -54,7 +54,7 @@ impl Engine<'_> {
         self.stop_if_cancelled()?;
         let after = self.editor.read(&backup.after_xml)?;
         let wanted = self.pins_of(&after, &threads.now)?;
-        self.pin(guest, &wanted, &threads)?;
+        self.pin(guest, &wanted, &after.pins(), &threads)?;
         self.probe(CrashPoint::PinDone);
         self.store.append_step(&intent.id, &Step::PinnedLive)?;
         self.probe(CrashPoint::PinJournaled);
@@ -73,28 +73,26 @@ impl Engine<'_> {
         let mut wanted = before.clone();
         wanted.vcpus.retain(|vcpu, _| threads.now.vcpus.contains_key(vcpu));
         wanted.iothreads.retain(|id, _| threads.now.iothreads.contains_key(id));
-        self.pin(guest, &wanted, &threads)
+        self.pin(guest, &wanted, &Pins::default(), &threads)
     }
 
-    /// Names only the threads that are elsewhere, or that the live definition has elsewhere.
+    /// Names only the threads that are elsewhere, or that the live definition does not have there:
+    /// `pinned` are those that are to have a pin of their own in it.
     fn pin(
         &self,
         guest: &GuestSummary,
         wanted: &Pins,
+        pinned: &Pins,
         threads: &Threads,
     ) -> Result<(), EngineError> {
+        let (now, has) = (&threads.now, &threads.by_definition);
         let pins = Pins {
-            vcpus: moved(&wanted.vcpus, &threads.now.vcpus, &threads.by_definition.vcpus),
+            vcpus: moved(&wanted.vcpus, &now.vcpus, &has.vcpus, &pinned.vcpus),
             emulator: wanted.emulator.clone().filter(|cpus| {
-                [&threads.now.emulator, &threads.by_definition.emulator]
-                    .iter()
-                    .any(|is| is.as_ref() != Some(cpus))
+                now.emulator.as_ref() != Some(cpus)
+                    || has.emulator.as_ref().map_or(pinned.emulator.is_some(), |has| has != cpus)
             }),
-            iothreads: moved(
-                &wanted.iothreads,
-                &threads.now.iothreads,
-                &threads.by_definition.iothreads,
-            ),
+            iothreads: moved(&wanted.iothreads, &now.iothreads, &has.iothreads, &pinned.iothreads),
         };
         if pins != Pins::default() {
             self.hypervisor.pin_live(&guest.uuid, &pins)?;
@@ -105,8 +103,8 @@ impl Engine<'_> {
     fn threads(&self, guest: &GuestSummary) -> Result<Option<Threads>, EngineError> {
         let Some(xml) = self.hypervisor.live_xml(&guest.uuid)? else { return Ok(None) };
         let config = self.editor.read(&xml)?;
-        let by_definition = self.pins_of(&config, &there(&config))?;
-        let mut now = by_definition.clone();
+        let by_definition = config.pins();
+        let mut now = self.pins_of(&config, &there(&config))?;
         if let Some(facts) = self.hypervisor.observe(&guest.uuid, Depth::Threads)? {
             if !facts.vcpu_affinity.is_empty() {
                 now.vcpus = facts.vcpu_affinity;
@@ -177,10 +175,12 @@ fn given<K: Ord + Copy>(
 fn moved<K: Ord + Copy>(
     wanted: &BTreeMap<K, CpuSet>,
     now: &BTreeMap<K, CpuSet>,
-    by_definition: &BTreeMap<K, CpuSet>,
+    has: &BTreeMap<K, CpuSet>,
+    pinned: &BTreeMap<K, CpuSet>,
 ) -> BTreeMap<K, CpuSet> {
-    let elsewhere =
-        |id: &K, cpus: &CpuSet| now.get(id) != Some(cpus) || by_definition.get(id) != Some(cpus);
+    let elsewhere = |id: &K, cpus: &CpuSet| {
+        now.get(id) != Some(cpus) || has.get(id).map_or(pinned.contains_key(id), |has| has != cpus)
+    };
     wanted
         .iter()
         .filter(|(id, cpus)| elsewhere(id, cpus))

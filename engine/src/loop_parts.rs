@@ -137,7 +137,7 @@ impl Engine<'_> {
         let host = self.hypervisor.host()?;
         let state = self.store.load(&host_id)?;
         let guests = read_guests(self.hypervisor, self.editor)?;
-        let view = view(&state, &guests, ignore_stopped);
+        let view = view(&state, &guests, &host.topology.online, ignore_stopped);
         Ok(Situation { host_id, host, state, guests, view })
     }
 
@@ -155,7 +155,8 @@ impl Engine<'_> {
         for known in situation.guests.known.iter_mut().filter(|g| g.summary.uuid == guest.uuid) {
             known.clone_from(&fresh);
         }
-        situation.view = view(&situation.state, &situation.guests, false);
+        let online = &situation.host.topology.online;
+        situation.view = view(&situation.state, &situation.guests, online, false);
         Ok(())
     }
 

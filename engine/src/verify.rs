@@ -57,9 +57,11 @@ impl Engine<'_> {
         situation: &Situation,
         depth: Depth,
     ) -> Result<GuestState, EngineError> {
-        let look = self.read_all_of(summary, situation, depth)?;
         let record = situation.record(&summary.uuid);
         let applied = record.and_then(|record| record.applied.as_ref());
+        // A quick look is for holding a guest against its plan; a close one is for pictures too.
+        let wanted = applied.is_some() || depth > Depth::Threads;
+        let look = self.read_all_of(summary, situation, wanted.then_some(depth))?;
         let mut findings = Vec::new();
         if let Some(applied) = applied {
             findings = self.judge_applied(applied, &look, situation)?;
@@ -111,7 +113,7 @@ impl Engine<'_> {
         depth: Depth,
     ) -> Result<Vec<Finding>, EngineError> {
         let Some(applied) = &record.applied else { return Ok(Vec::new()) };
-        let look = self.read_all_of(guest, situation, depth)?;
+        let look = self.read_all_of(guest, situation, Some(depth))?;
         self.judge_applied(applied, &look, situation)
     }
 
@@ -135,17 +137,17 @@ impl Engine<'_> {
         &self,
         guest: &GuestSummary,
         situation: &Situation,
-        depth: Depth,
+        depth: Option<Depth>,
     ) -> Result<Look, EngineError> {
         let (stored, live) = match situation.guest(&guest.uuid) {
             Some(known) => (known.inactive.clone(), known.live.clone()),
             // It is not among those that could be read: reading it again says why.
             None => (self.read_guest(guest)?.1, self.live_config(guest)?),
         };
-        let applied = situation.record(&guest.uuid).and_then(|record| record.applied.as_ref());
-        // A quick look is for holding a guest against its plan; a close one is for pictures too.
-        let worth = live.is_some() && (applied.is_some() || depth > Depth::Threads);
-        let facts = if worth { self.hypervisor.observe(&guest.uuid, depth)? } else { None };
+        let facts = match depth.filter(|_| live.is_some()) {
+            Some(depth) => self.hypervisor.observe(&guest.uuid, depth)?,
+            None => None,
+        };
         Ok(Look { stored, live, facts })
     }
 

@@ -16,7 +16,8 @@
 //! A live change of some pins (`virsh vcpupin --live`) shows in the live definition too. It is told
 //! from a definition that waits for a restart by what the guest had before the plan. Where that is
 //! not known, by how much differs: a guest from before was started with other vNUMA or with other
-//! pins throughout; one that differs in fewer than half of its pins has been moved.
+//! pins throughout; one that differs in fewer than half of its pins has been moved. Where it is
+//! known and the guest does not run so, it has been moved when any pin is as planned.
 
 pub(crate) mod definition;
 mod own_view;
@@ -48,7 +49,7 @@ pub fn judge_guest(expect: &Plan, seen: Seen<'_>, ledger: &Ledger, host: &Host) 
     let in_live = live.map(|live| differences(expect, live)).unwrap_or_default();
     let waits = live.is_some_and(|live| {
         (!in_live.is_empty() && runs_as_before(live, before))
-            || is_from_before(expect, live, &in_definition, &in_live)
+            || is_from_before(expect, live, before, &in_definition, &in_live)
     });
 
     if facts.is_none() && !waits {
@@ -95,6 +96,7 @@ fn runs_as_before(live: &GuestConfig, before: Option<&GuestConfig>) -> bool {
 fn is_from_before(
     expect: &Plan,
     live: &GuestConfig,
+    before: Option<&GuestConfig>,
     in_definition: &[Difference],
     in_live: &[Difference],
 ) -> bool {
@@ -106,7 +108,9 @@ fn is_from_before(
     let pins = new.iter().filter(|d| d.aspect == Aspect::VcpuPin).count();
     if pins > 0 {
         let all = expect.binding.cpus.len().max(live.vcpu_pins.len());
-        return pins * 2 >= all;
+        // One that does not run as it did before was moved, unless nothing at all is as planned:
+        // then it is from a plan before that.
+        return if before.is_some() { pins >= all } else { pins * 2 >= all };
     }
     false
 }

@@ -214,6 +214,7 @@ fn rows() -> Vec<GuestRow> {
         vnuma: vec![32, 16],
         drift: Some(0),
         pending_restart: false,
+        owner: None,
     };
     let web = GuestRow {
         name: "web01".to_owned(),
@@ -228,6 +229,20 @@ fn rows() -> Vec<GuestRow> {
         ..row.clone()
     };
     vec![GuestRow { drift: Some(2), name: "db02".to_owned(), ..row.clone() }, row, web]
+}
+
+/// The column is there only where somebody else owns a guest.
+#[test]
+fn the_table_names_other_owners() {
+    use numawise_model::{ForeignOwner, Manager};
+    assert!(!text::guests(&rows(), &Look::default()).contains("owner"));
+    let mut rows = rows();
+    rows[0].owner = Some(ForeignOwner::Managed { by: Manager::Nova });
+    rows[2].owner = Some(ForeignOwner::Transient);
+    let look = Look { width: 120, ..Look::default() };
+    let table = text::guests(&rows, &look);
+    let ends: Vec<&str> = table.lines().filter_map(|line| line.rsplit("  ").next()).collect();
+    assert_eq!(ends, ["owner", "OpenStack Nova", "-", "transient"], "{table}");
 }
 
 #[test]

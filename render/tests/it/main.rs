@@ -4,6 +4,7 @@ mod drawings;
 mod findings;
 mod guests;
 mod hosts;
+mod others;
 mod pictures;
 mod refusals;
 mod sentences;

@@ -4,7 +4,10 @@ use crate::hosts::*;
 use expect_test::expect_file;
 use numawise_model::ledger::ClaimConflict;
 use numawise_model::refusal::TopologyDifference;
-use numawise_model::{GuestCpuTopology, Mode, Owner, PageSize, Pnode, Refusal as R, Vcpu, Vnode};
+use numawise_model::{
+    ForeignOwner, GuestCpuTopology, Manager, Mode, Obstacle, Owner, PageSize, Pnode, Refusal as R,
+    Vcpu, Vnode,
+};
 use numawise_render::{Look, text};
 
 fn cpu(sockets: u32, cores: u32) -> GuestCpuTopology {
@@ -148,6 +151,7 @@ fn guest_refusals() -> Vec<(R, Vec<&'static str>)> {
             R::VcpuHotplug { current: 8, maximum: 16 },
             vec!["<vcpu current='8'>16</vcpu>", "--fix-guest", "16 --config"],
         ),
+        (R::MemoryModules { modules: 2 }, vec!["2 memory modules", "detach-device", "--no-vnuma"]),
         (R::MemoryHotplug { slots: 4 }, vec!["<maxMemory slots='4'>", "--fix-guest"]),
         (
             R::Balloon { model: "virtio".to_owned() },
@@ -192,8 +196,28 @@ fn guest_refusals() -> Vec<(R, Vec<&'static str>)> {
     ]
 }
 
+fn others() -> Vec<(R, Vec<&'static str>)> {
+    let mut all: Vec<(R, Vec<&'static str>)> = Manager::ALL
+        .into_iter()
+        .map(|by| {
+            let owner = ForeignOwner::Managed { by };
+            (R::OwnedByAnother(owner), vec![by.name(), "--override-owner"])
+        })
+        .collect();
+    let transient = R::OwnedByAnother(ForeignOwner::Transient);
+    all.push((transient, vec!["transient", "virsh define", "numawise plan --xml"]));
+    let block_job = Obstacle::BlockJob { disk: "vda".to_owned() };
+    let job = Obstacle::Job { what: "migration".to_owned() };
+    all.extend([
+        (R::Blocked(Obstacle::ManagedSave), vec!["saved state", "virsh managedsave-remove"]),
+        (R::Blocked(block_job), vec!["vda", "virsh blockjob"]),
+        (R::Blocked(job), vec!["migration", "virsh domjobinfo"]),
+    ]);
+    all
+}
+
 fn all() -> Vec<(R, Vec<&'static str>)> {
-    [cpu_refusals(), memory_refusals(), guest_refusals()].concat()
+    [cpu_refusals(), memory_refusals(), guest_refusals(), others()].concat()
 }
 
 #[test]

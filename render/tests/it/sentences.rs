@@ -4,7 +4,10 @@ use crate::hosts::*;
 use expect_test::expect;
 use numawise_model::event::Recovery;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
-use numawise_model::{Event, Finding, FindingKind as F, PageSize, Pnode, Reason, Severity, Vnode};
+use numawise_model::{
+    Change, ChangedPart, Effect, Event, Finding, FindingKind as F, ForeignOwner, GuestFix, Manager,
+    Obstacle, PageSize, Pnode, Reason, Severity, Vnode,
+};
 use numawise_render::text::{self, UndoElement};
 use numawise_render::{Look, diff, quantity};
 
@@ -111,6 +114,41 @@ fn a_plan_in_short() {
     assert!(said.contains("vNUMA: off"), "{said}");
 }
 
+/// Every part of a guest has a name, and says when it changes.
+#[test]
+fn changes_are_labelled() {
+    let live = |what| Change { what, effect: Effect::Live };
+    let boot = |what| Change { what, effect: Effect::NextBoot };
+    let changes = vec![
+        live(ChangedPart::VcpuPins),
+        live(ChangedPart::EmulatorPin),
+        live(ChangedPart::IothreadPins),
+        boot(ChangedPart::VnumaNodes),
+        boot(ChangedPart::GuestCpuTopology),
+        boot(ChangedPart::MemoryBinding),
+        boot(ChangedPart::Hugepages),
+        boot(ChangedPart::Fix(GuestFix::BalloonOff)),
+    ];
+    let plan = numawise_model::Plan { changes, ..seed_plan() };
+    expect![[r#"
+        changes                          takes effect
+        pins of the vCPUs                live, with --live; else next boot
+        pin of the emulator              live, with --live; else next boot
+        pins of the I/O threads          live, with --live; else next boot
+        vNUMA nodes                      next boot
+        guest sockets, cores, caches     next boot
+        binding of the memory            next boot
+        hugepages                        next boot
+        the memory balloon is taken out  next boot
+    "#]]
+    .assert_eq(&text::changes(&plan, &Look::default()));
+    let nothing = numawise_model::Plan { changes: Vec::new(), ..plan };
+    assert_eq!(
+        text::changes(&nothing, &Look::default()),
+        "changes: none, the guest is as planned\n"
+    );
+}
+
 #[test]
 fn events_read_well() {
     let guest = || "db01".to_owned();
@@ -122,7 +160,18 @@ fn events_read_well() {
         Event::WaitingForHostLock,
         Event::Defined { guest: guest() },
         Event::NothingToDefine { guest: guest() },
+        Event::OwnerOverridden {
+            guest: guest(),
+            owner: ForeignOwner::Managed { by: Manager::Ovirt },
+        },
+        Event::ObstacleNoticed {
+            guest: guest(),
+            obstacle: Obstacle::SnapshotOfOtherTopology { name: "before".to_owned() },
+        },
+        Event::PinnedLive { guest: guest() },
+        Event::NothingToMove { guest: guest() },
         Event::ShuttingDown { guest: guest() },
+        Event::ForcedOff { guest: guest() },
         Event::Starting { guest: guest() },
         Event::Running { guest: guest() },
         Event::TakesEffectAtNextBoot { guest: guest() },
@@ -149,7 +198,12 @@ fn events_read_well() {
         waiting for another numawise that works on this host
         db01: the new definition is stored
         db01: the definition says so already, nothing to store
+        db01: changed all the same (--override-owner), although it belongs to oVirt
+        db01: note: snapshot 'before' was taken with another virtual topology
+        db01: the threads of the running guest are moved
+        db01: is off, so there are no threads to move; it starts where it is bound
         db01: shutting down
+        db01: did not stop in time and was switched off (--force)
         db01: starting
         db01: running
         db01: takes effect when the guest is shut down and started again (--restart does it at once)

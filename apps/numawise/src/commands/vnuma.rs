@@ -7,7 +7,7 @@ use crate::session::{CarryOutArgs, Session};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use numawise_engine::intent::GuestRecord;
-use numawise_engine::ports::{Hypervisor, Store, find_guest};
+use numawise_engine::ports::{Store, find_guest};
 use numawise_model::{BindRule, GuestConfig, Mode, Policy, Request, Topology, VcpuSet};
 use std::process::ExitCode;
 

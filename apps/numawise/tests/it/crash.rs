@@ -26,6 +26,18 @@ fn state(bench: &Bench) -> State {
     }
 }
 
+/// Where the threads of the running guest may run, those that may run everywhere left out.
+fn live_pins(bench: &Bench) -> (serde_json::Value, serde_json::Value) {
+    let shown = bench.json(&["show", "db", "--json"]);
+    let pinned = |mut binding: serde_json::Value| {
+        if let Some(pins) = binding.as_object_mut() {
+            pins.retain(|_, cpus| cpus != "0-63");
+        }
+        binding
+    };
+    (pinned(shown["stored"]["binding"].clone()), pinned(shown["live"]["binding"].clone()))
+}
+
 fn is_running(bench: &Bench) -> bool {
     bench.json(&["list", "--json"])["guests"][0]["running"] == true
 }
@@ -34,6 +46,7 @@ fn is_running(bench: &Bench) -> bool {
 struct Case {
     point: &'static str,
     restart: bool,
+    live: bool,
     running: bool,
     undo: bool,
 }
@@ -57,6 +70,9 @@ impl Case {
         if self.restart {
             words.push("--restart");
         }
+        if self.live {
+            words.push("--live");
+        }
         let killed = [words.as_slice(), &["--crash-at", self.point]].concat();
         let ran = bench.run(&killed);
         // A step that this run does not have (a restart that was not asked for) ends it well.
@@ -74,6 +90,10 @@ impl Case {
             assert_eq!(now.claimed.is_empty(), self.undo, "{self}: {now:?}");
         }
         assert_eq!(is_running(&bench), self.running, "{self}: the guest is not as it was");
+        if self.live && self.running {
+            let (stored, live) = live_pins(&bench);
+            assert_eq!(stored, live, "{self}: the threads are half moved");
+        }
         let pending = bench.stored().intents.iter().any(|i| i.status == IntentStatus::Pending);
         assert!(!pending, "{self}: an intent is left over");
         let told = next.err.contains("interrupted") || next.err.contains("killed");
@@ -85,17 +105,22 @@ impl Case {
 
 impl std::fmt::Display for Case {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Case { point, restart, running, undo } = self;
-        write!(f, "killed at {point} (restart {restart}, running {running}, undo {undo})")
+        let Case { point, restart, live, running, undo } = self;
+        write!(
+            f,
+            "killed at {point} (restart {restart}, live {live}, running {running}, undo {undo})"
+        )
     }
 }
 
 #[test]
 fn a_kill_at_any_step_leaves_the_old_or_the_new_state() {
     for (point, _) in CrashPoint::ALL {
-        for bits in 0..8 {
-            let (restart, running, undo) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
-            Case { point, restart, running, undo }.check();
+        for (restart, live) in [(false, false), (true, false), (false, true)] {
+            for bits in 0..4 {
+                let (running, undo) = (bits & 1 != 0, bits & 2 != 0);
+                Case { point, restart, live, running, undo }.check();
+            }
         }
     }
 }

@@ -81,7 +81,7 @@ fn one_odd_guest_does_not_stop_the_others() {
     let path = files.map(|f| f.expect("an entry").path()).find(|path| is_odd(path)).expect("odd");
     std::fs::write(path, odd).expect("written");
     let listed = bench.run(&["list"]);
-    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert_eq!(listed.code, Some(5), "{listed:?}");
     assert!(listed.out.contains("guest odd") && listed.out.contains("vcpu"), "{}", listed.out);
     bench.ok(&["bind", "db", "--policy", "smart", "--yes"]);
     let ran = bench.run(&["verify", "odd"]);

@@ -5,5 +5,7 @@ mod concurrent;
 mod crash;
 mod faults;
 mod files;
+mod live;
+mod others;
 mod shows;
 mod stories;

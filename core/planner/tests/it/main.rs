@@ -1,6 +1,7 @@
 //! The planner from outside: a request goes in, a plan or refusals come out.
 
 mod binding;
+mod changes;
 mod emulator;
 mod frozen;
 mod guest_cpu;

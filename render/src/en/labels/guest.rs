@@ -116,7 +116,7 @@ pub fn changed_part(part: ChangedPart) -> &'static str {
         ChangedPart::EmulatorPin => "pin of the emulator",
         ChangedPart::IothreadPins => "pins of the I/O threads",
         ChangedPart::VnumaNodes => "vNUMA nodes",
-        ChangedPart::GuestCpuTopology => "sockets, cores and caches of the guest",
+        ChangedPart::GuestCpuTopology => "guest sockets, cores, caches",
         ChangedPart::MemoryBinding => "binding of the memory",
         ChangedPart::Hugepages => "hugepages",
         ChangedPart::Fix(of) => fix(of),
@@ -125,7 +125,7 @@ pub fn changed_part(part: ChangedPart) -> &'static str {
 
 pub fn effect(effect: Effect) -> &'static str {
     match effect {
-        Effect::Live => "live, with --live; else at the next boot",
+        Effect::Live => "live, with --live; else next boot",
         Effect::NextBoot => "next boot",
     }
 }

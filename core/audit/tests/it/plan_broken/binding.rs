@@ -3,7 +3,8 @@
 use super::{Broken, broken, rebind};
 use crate::case::{claim, other, own, pages, set};
 use numawise_model::{
-    BindRule, CpuSet, Mode, Owner, PageSize, Pcpu, Pnode, Policy, Predicate, Purpose, Vcpu,
+    BindRule, Change, ChangedPart, CpuSet, Effect, Mode, Owner, PageSize, Pcpu, Pnode, Policy,
+    Predicate, Purpose, Vcpu,
 };
 
 pub const BINDING: &[Broken] = &[
@@ -142,6 +143,22 @@ pub const PROMISES: &[Broken] = &[
             c.plan.claims.push(more);
         },
         "Error claims-cover",
+    ),
+    broken(
+        "a topology that is said to change while the guest runs",
+        |c| {
+            let what = ChangedPart::VnumaNodes;
+            c.plan.changes.push(Change { what, effect: Effect::Live });
+        },
+        "Error change-effect",
+    ),
+    broken(
+        "a change that is named twice",
+        |c| {
+            let change = Change { what: ChangedPart::VcpuPins, effect: Effect::Live };
+            c.plan.changes.extend([change, change]);
+        },
+        "Error change-effect",
     ),
     broken(
         "a page too few claimed",
