@@ -25,7 +25,6 @@ pub fn subject(subject: &Subject) -> Option<String> {
     }
 }
 
-/// `simulated`: what to do is said for the simulated host, where virsh finds nobody.
 /// `agrees with its plan: stored XML, live XML and threads; not looked at: pages: ...`.
 pub fn agreement(unseen: &[Unseen]) -> String {
     let is_unseen = |what: Sight| unseen.iter().any(|u| u.what == what);
@@ -54,6 +53,7 @@ pub fn agreement(unseen: &[Unseen]) -> String {
     text
 }
 
+/// `simulated`: what to do is said for the simulated host, where virsh finds nobody.
 #[expect(
     clippy::too_many_lines,
     reason = "one line for each kind; cut in two, the compiler would no longer see that none is missing"
