@@ -58,6 +58,8 @@ enum Command {
     Vnuma(Deferred<commands::vnuma::VnumaCommand>),
     /// Print what a CPU set text means.
     Cpuset(Deferred<commands::cpuset::CpusetArgs>),
+    /// Try whether this host can do what plans ask of it.
+    Doctor(Deferred<commands::doctor::DoctorArgs>),
     /// The embedded hypervisor: a simulated host for machines without libvirt.
     #[command(subcommand)]
     Embedded(Deferred<commands::embedded::EmbeddedCommand>),
@@ -95,6 +97,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Unbind(args) => commands::bind::run_unbind(global, args),
         Command::Vnuma(command) => commands::vnuma::run(global, command),
         Command::Cpuset(args) => commands::cpuset::run(global, args),
+        Command::Doctor(args) => commands::doctor::run(global, args),
         Command::Embedded(command) => commands::embedded::run(global, command),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::generate::completions(args, Cli::command()),

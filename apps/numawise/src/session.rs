@@ -108,13 +108,9 @@ impl Session {
     /// Without recovery: for making the embedded host itself.
     pub fn open_as_is(global: &GlobalArgs) -> Result<Self> {
         let config = Config::load(global)?;
-        let cancel = Cancel::default();
+        let cancel = cancelled_by_signals()?;
         let hypervisor = connect(&config, &cancel)?;
         let store = SqliteStore::open(&config.state)?;
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::flag::register(signal, cancel.flag())
-                .context("installing the handler for an interrupt")?;
-        }
         let (editor, clock) = (DomainXmlEditor, SystemClock);
         Ok(Self { config, hypervisor, store, editor, clock, cancel, quiet: global.json })
     }
@@ -174,7 +170,17 @@ pub fn fresh_ids() -> FreshIds {
     FreshIds { plan: PlanId(fresh_id()), claims: [ClaimId(fresh_id()), ClaimId(fresh_id())] }
 }
 
-fn connect(config: &Config, cancel: &Cancel) -> Result<Connection> {
+/// Set by an interrupt or by whoever asks this process to end.
+pub fn cancelled_by_signals() -> Result<Cancel> {
+    let cancel = Cancel::default();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, cancel.flag())
+            .context("installing the handler for an interrupt")?;
+    }
+    Ok(cancel)
+}
+
+pub fn connect(config: &Config, cancel: &Cancel) -> Result<Connection> {
     if config.connect.starts_with(EMBEDDED) {
         return Ok(Connection::Embedded(open_embedded(&embedded_folder(config))?));
     }

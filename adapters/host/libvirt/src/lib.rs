@@ -21,6 +21,7 @@ mod observe;
 mod order;
 mod owned;
 mod patch;
+pub mod probe;
 mod read;
 mod revert;
 mod secrets;

@@ -4,6 +4,7 @@ pub mod apply;
 pub mod bind;
 pub mod cpuset;
 pub mod demo;
+pub mod doctor;
 pub mod embedded;
 pub mod generate;
 pub mod host;
