@@ -7,6 +7,7 @@ pub mod demo;
 pub mod embedded;
 pub mod generate;
 pub mod host;
+pub mod host_tune;
 pub mod list;
 pub mod plan;
 pub mod show;
