@@ -14,6 +14,8 @@ mod private_file;
 mod request_args;
 mod session;
 mod size;
+mod tune_args;
+mod tune_failure;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use deferred::Deferred;

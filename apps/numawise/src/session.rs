@@ -158,7 +158,7 @@ fn tell(event: &Event, simulated: bool, quiet: bool) {
 }
 
 /// As `kill -9` would: nothing is cleaned up.
-fn die() {
+pub fn die() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }
 

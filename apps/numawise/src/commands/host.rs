@@ -24,6 +24,9 @@ pub enum HostCommand {
     Capture(CaptureArgs),
     /// How busy each pCPU has been over the last 15 minutes.
     Usage(UsageArgs),
+    /// Prepare the host for guests: hugepages, isolation, kernel settings; with dry run and undo.
+    #[command(subcommand)]
+    Tune(super::host_tune::TuneCommand),
 }
 
 #[derive(Args)]
@@ -64,6 +67,7 @@ pub fn run(global: &GlobalArgs, command: &HostCommand) -> Result<ExitCode> {
         HostCommand::Show(args) => show(global, args),
         HostCommand::Capture(args) => capture(args),
         HostCommand::Usage(args) => usage(global, args),
+        HostCommand::Tune(command) => super::host_tune::run(global, command),
     }
 }
 

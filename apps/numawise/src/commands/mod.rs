@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod embedded;
 pub mod generate;
 pub mod host;
+pub mod host_tune;
 pub mod list;
 pub mod plan;
 pub mod show;

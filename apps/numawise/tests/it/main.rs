@@ -3,9 +3,13 @@
 mod bench;
 mod concurrent;
 mod crash;
+mod emulated_tune;
 mod faults;
 mod files;
+mod host_tree;
 mod live;
 mod others;
 mod shows;
 mod stories;
+mod tune;
+mod tune_faults;

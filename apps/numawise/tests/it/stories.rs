@@ -3,6 +3,7 @@
 //! the difference before you commit it.
 
 use crate::bench::repository;
+use crate::host_tree;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,11 @@ fn lay_out(folder: &Path) {
 fn run(text: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
     lay_out(folder.path());
+    let speaks_of_files =
+        std::fs::read_to_string(text).is_ok_and(|text| text.contains("host-files"));
+    if speaks_of_files {
+        host_tree::write(&folder.path().join("host-files"));
+    }
     let cases = trycmd::TestCases::new();
     cases.register_bin("numawise", wrapper(folder.path()));
     cases.case(text).run();
