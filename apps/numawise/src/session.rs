@@ -30,8 +30,8 @@ pub struct Session {
 
 /// The hypervisor behind `--connect`.
 pub enum Connection {
-    Embedded(EmbeddedHypervisor),
-    Libvirt(LibvirtHypervisor),
+    Embedded(Box<EmbeddedHypervisor>),
+    Libvirt(Box<LibvirtHypervisor>),
 }
 
 impl Deref for Connection {
@@ -39,8 +39,8 @@ impl Deref for Connection {
 
     fn deref(&self) -> &(dyn Hypervisor + 'static) {
         match self {
-            Self::Embedded(hypervisor) => hypervisor,
-            Self::Libvirt(hypervisor) => hypervisor,
+            Self::Embedded(hypervisor) => &**hypervisor,
+            Self::Libvirt(hypervisor) => &**hypervisor,
         }
     }
 }
@@ -182,9 +182,9 @@ pub fn cancelled_by_signals() -> Result<Cancel> {
 
 pub fn connect(config: &Config, cancel: &Cancel) -> Result<Connection> {
     if config.connect.starts_with(EMBEDDED) {
-        return Ok(Connection::Embedded(open_embedded(&embedded_folder(config))?));
+        return Ok(Connection::Embedded(Box::new(open_embedded(&embedded_folder(config))?)));
     }
-    Ok(Connection::Libvirt(libvirt_host::open(config, cancel)?))
+    Ok(Connection::Libvirt(Box::new(libvirt_host::open(config, cancel)?)))
 }
 
 /// The simulated host in a folder.

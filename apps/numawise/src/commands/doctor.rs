@@ -40,7 +40,7 @@ pub fn run(global: &GlobalArgs, args: &DoctorArgs) -> Result<ExitCode> {
         Ok(Connection::Libvirt(hypervisor)) => {
             checks.extend(of_libvirt(&config, &hypervisor, args, &cancel)?);
         }
-        Ok(Connection::Embedded(hypervisor)) => checks.push(of_embedded(&hypervisor)?),
+        Ok(Connection::Embedded(hypervisor)) => checks.push(of_embedded(&*hypervisor)?),
         Err(error) => {
             answered = false;
             checks.push(unreachable(&config, &error));
@@ -180,8 +180,8 @@ fn against_binding() -> Vec<Check> {
     let says = |file: &str, word: &str| {
         std::fs::read_to_string(file).is_ok_and(|text| text.trim() == word)
     };
-    let ksm = says("/sys/kernel/mm/ksm/run", "1")
-        && says("/sys/kernel/mm/ksm/merge_across_nodes", "1");
+    let ksm =
+        says("/sys/kernel/mm/ksm/run", "1") && says("/sys/kernel/mm/ksm/merge_across_nodes", "1");
     let found = [
         (says("/proc/sys/kernel/numa_balancing", "1"), HostSetting::NumaBalancing),
         (ksm, HostSetting::KsmAcrossNodes),

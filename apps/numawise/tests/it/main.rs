@@ -3,10 +3,12 @@
 mod bench;
 mod concurrent;
 mod crash;
+mod emulated;
 mod emulated_tune;
 mod faults;
 mod files;
 mod host_tree;
+mod libvirt;
 mod live;
 mod others;
 mod shows;

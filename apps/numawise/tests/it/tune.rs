@@ -166,7 +166,7 @@ fn what_a_kernel_lacks_and_what_comes_later_is_told() {
     let host = Host::new();
     fs::remove_file(host.folder.path().join("root/proc/sys/vm/zone_reclaim_mode")).expect("gone");
     host.write("sys/kernel/mm/ksm/pages_shared", "41\n");
-    let ran = host.ends(0, &["plan", "--hugepages", "1G:1=2"]);
+    let ran = host.ends(0, &["plan", "--hugepages", "1G:1=2", "--guest-cpus", "0-15"]);
     for told in [
         "this kernel has no /proc/sys/vm/zone_reclaim_mode",
         "hugepagesz=1G hugepages=1:2",

@@ -64,7 +64,8 @@ impl HostFiles for Moody {
             return Err(PortError::Failed(format!("cannot write {path}: busy")));
         }
         let text = match (path == POOL).then(|| text.trim().parse::<u64>()) {
-            Some(Ok(pages)) => pages.min(self.most).to_string(),
+            // As a kernel prints it, with a line end.
+            Some(Ok(pages)) => format!("{}\n", pages.min(self.most)),
             _ => text.to_owned(),
         };
         self.files.borrow_mut().insert(path.to_owned(), PathState::Text(text));
@@ -127,7 +128,7 @@ fn fewer_hugepages_than_asked_are_kept_told_and_given_back() {
         let (node, size) = (Pnode(1), PageSize::HUGE_2M);
         let short = TuningFinding::HugepagesShort { node, size, wanted: 512, got: 300 };
         assert_eq!(outcome.findings, [short]);
-        assert_eq!(files.text(POOL).as_deref(), Some("300"));
+        assert_eq!(files.text(POOL).as_deref(), Some("300\n"));
         let boot = files.text("/etc/tmpfiles.d/numawise.conf").expect("a boot file");
         assert!(boot.contains(&format!("w {POOL} - - - - 512")), "the boot asks for all: {boot}");
         tuner.undo(false).expect("undone");

@@ -8,7 +8,6 @@ use std::env;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 #[test]
 fn it_says_what_it_is() {

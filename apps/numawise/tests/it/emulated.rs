@@ -1,0 +1,189 @@
+//! The loop on a really multi-node kernel: four nodes of unequal memory with two pCPUs each, libvirt
+//! and numawise inside, a real guest. What the plan says is held against what the kernel says, read
+//! here with a shell and not with numawise.
+
+use crate::bench::Ran;
+use numawise_testkit::testbed::EmulatedHost;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The host with numawise in it.
+struct Inside {
+    host: EmulatedHost,
+}
+
+const NUMAWISE: &str = "/usr/local/bin/numawise";
+
+impl Inside {
+    fn start() -> Option<Self> {
+        let host = EmulatedHost::start()?;
+        host.push(std::path::Path::new(env!("CARGO_BIN_EXE_numawise")), NUMAWISE);
+        Some(Self { host })
+    }
+
+    fn run(&self, command: &str) -> Ran {
+        let done = self.host.run(command);
+        Ran { code: Some(done.code), out: done.stdout, err: done.stderr }
+    }
+
+    /// Runs a shell command that has to end with this exit code; both of its streams.
+    fn ends(&self, code: i32, command: &str) -> String {
+        let ran = self.run(command);
+        assert_eq!(ran.code, Some(code), "{command}: {ran:?}");
+        ran.out + &ran.err
+    }
+
+    fn ok(&self, command: &str) -> String {
+        self.ends(0, command)
+    }
+
+    fn define(&self, name: &str, vcpus: u32, memory_mib: u32) {
+        let xml = format!(
+            "<domain type=\"qemu\"><name>{name}</name><memory unit=\"MiB\">{memory_mib}</memory>\
+             <vcpu>{vcpus}</vcpu><os><type arch=\"x86_64\" machine=\"pc\">hvm</type></os>\
+             <cpu mode=\"custom\" match=\"exact\"><model fallback=\"allow\">qemu64</model></cpu>\
+             <on_poweroff>destroy</on_poweroff><devices><controller type=\"usb\" model=\"none\"/>\
+             <memballoon model=\"none\"/></devices></domain>"
+        );
+        self.ok(&format!(
+            "cat > /tmp/{name}.xml <<'XML'\n{xml}\nXML\nvirsh define /tmp/{name}.xml"
+        ));
+    }
+
+    /// What the kernel says of a guest's process.
+    fn facts(&self, name: &str) -> Facts {
+        let script = format!(
+            "P=$(pgrep -f 'guest={name},'); for t in /proc/$P/task/*; do \
+             echo \"thread $(cat $t/comm | tr ' ' '_') $(grep Cpus_allowed_list $t/status | cut -f2)\"; \
+             done; sed 's/^/map /' /proc/$P/numa_maps"
+        );
+        Facts::read(&self.ok(&script))
+    }
+}
+
+/// Threads by name with their CPUs; guest memory by policy with its pages per node.
+#[derive(Debug, Default)]
+struct Facts {
+    threads: BTreeMap<String, String>,
+    /// Lines of numa_maps with 1000 or more small pages, or any huge one: (policy, node) to pages.
+    memory: BTreeMap<(String, u32), u64>,
+}
+
+impl Facts {
+    fn read(text: &str) -> Self {
+        let mut facts = Self::default();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                ["thread", name, cpus] => {
+                    facts.threads.insert((*name).to_owned(), (*cpus).to_owned());
+                }
+                ["map", _address, policy, rest @ ..] => facts.add_mapping(policy, rest),
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    fn add_mapping(&mut self, policy: &str, rest: &[&str]) {
+        let huge = rest.contains(&"huge");
+        let nodes = rest.iter().filter_map(|word| {
+            let (node, pages) = word.strip_prefix('N')?.split_once('=')?;
+            Some((node.parse::<u32>().ok()?, pages.parse::<u64>().ok()?))
+        });
+        let nodes: Vec<(u32, u64)> = nodes.collect();
+        if huge || nodes.iter().map(|(_, pages)| pages).sum::<u64>() >= 1000 {
+            for (node, pages) in nodes {
+                *self.memory.entry((policy.to_owned(), node)).or_default() += pages;
+            }
+        }
+    }
+
+    fn vcpus(&self) -> Vec<&str> {
+        let of = |n: u32| self.threads.get(&format!("CPU_{n}/TCG"));
+        (0..).map_while(of).map(String::as_str).collect()
+    }
+
+    /// Nodes that guest memory is on, whatever its policy.
+    fn nodes(&self) -> BTreeSet<u32> {
+        self.memory.keys().map(|(_, node)| *node).collect()
+    }
+}
+
+#[test]
+fn threads_and_pages_are_where_the_plan_says_on_four_nodes() {
+    let Some(inside) = Inside::start() else { return };
+    inside.define("db", 6, 192);
+
+    let planned = inside.ok("numawise plan db --policy smart --page-size 2M --explain");
+    assert!(
+        planned.contains("share"),
+        "the emulator shares vCPU cores, and that is said: {planned}"
+    );
+    let plan = inside.run("numawise plan db --policy smart --page-size 2M --json");
+    let plan: serde_json::Value = serde_json::from_str(&plan.out).expect("a plan document");
+    let plan = plan["id"].as_str().expect("a plan has an id");
+    inside.ok(&format!("numawise apply {plan}"));
+    inside.ok("virsh start db --paused");
+    // vNUMA on: 2 + 2 + 2 on nodes 3, 2, 1, and each node's memory bound there before the guest runs.
+    let on = inside.facts("db");
+    assert_eq!(on.vcpus(), ["6", "7", "4", "5", "2", "3"], "{on:?}");
+    let bound = |policy: &str, node| ((policy.to_owned(), node), 32);
+    let wanted = BTreeMap::from([bound("bind:1", 1), bound("bind:2", 2), bound("bind:3", 3)]);
+    assert_eq!(on.memory, wanted, "{on:?}");
+    let emulator = &on.threads["qemu-system-x86"];
+    assert_eq!(emulator, "2-7", "all CPUs of the guest's nodes: {on:?}");
+    let said = inside.ok("numawise verify db");
+    assert!(
+        said.contains("agrees with its plan: stored XML, live XML, threads and pages"),
+        "{said}"
+    );
+
+    // Threads and pages that go astray are seen.
+    let thread = "$(grep -l 'CPU 5/TCG' /proc/$(pgrep -f guest=db,)/task/*/comm | cut -d/ -f5)";
+    inside.ok(&format!("taskset -pc 2 {thread}"));
+    let said = inside.ends(5, "numawise verify db");
+    assert!(said.contains("vCPU 5"), "{said}");
+    inside.ok(&format!("numawise apply {plan} --live"));
+    inside.ok("numawise verify db");
+    inside.ok("migratepages $(pgrep -f guest=db,) 1 0");
+    let said = inside.ends(5, "numawise verify db");
+    assert!(said.contains("node 0"), "{said}");
+
+    // vNUMA off, the binding kept.
+    inside.ok("numawise vnuma off db --restart --shutdown-timeout 1 --force --yes");
+    let kept = inside.facts("db");
+    assert_eq!(kept.vcpus(), ["6", "7", "4", "5", "2", "3"], "{kept:?}");
+    assert!(kept.memory.keys().all(|(policy, _)| !policy.starts_with("bind")), "{kept:?}");
+    let monitor = inside.ok("virsh qemu-monitor-command db --hmp 'info numa'");
+    assert!(monitor.contains("0 nodes"), "{monitor}");
+
+    // And off altogether.
+    inside.ok("numawise unbind db --restart --shutdown-timeout 1 --force --yes");
+    let off = inside.facts("db");
+    assert!(off.vcpus().iter().all(|cpus| *cpus == "0-7"), "{off:?}");
+    assert_eq!(off.vcpus().len(), 6);
+    let xml = inside.ok("virsh dumpxml --inactive db");
+    assert!(!xml.contains("vcpupin") && !xml.contains("<numa>"), "{xml}");
+    assert!(!off.nodes().is_empty());
+}
+
+#[test]
+fn what_cannot_be_seen_from_afar_is_said() {
+    let Some(inside) = Inside::start() else { return };
+    inside.define("far", 2, 64);
+    let state = tempfile::tempdir().expect("a folder");
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_numawise"));
+        command.args(["--connect", &inside.host.uri(), "--state"]).arg(state.path()).args(words);
+        Ran::of(command.output().expect("the binary starts"))
+    };
+    let bound = run(&["bind", "far", "--policy", "smart", "--yes"]);
+    assert_eq!(bound.code, Some(0), "{bound:?}");
+    inside.ok("virsh start far --paused");
+    let verified = run(&["verify", "far"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert!(verified.out.contains("not looked at"), "{verified:?}");
+    let on = inside.facts("far");
+    assert_eq!(on.vcpus(), ["6", "7"], "{on:?}");
+    assert_eq!(on.nodes(), BTreeSet::from([3]), "{on:?}");
+}
