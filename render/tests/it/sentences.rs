@@ -105,6 +105,8 @@ fn a_plan_in_short() {
         guest topology: 3 sockets x 16 cores x 1 thread
         also changed (--fix-guest): the memory balloon is taken out
 
+        changes: none, the guest is as planned
+
         note: pCPUs 0,32 are reserved for the host and used by this plan
           to do: to keep them free, bind by rule or node: --bind VCPUS:PCPUS or --on-node NODE:VCPUS
     "#]]
