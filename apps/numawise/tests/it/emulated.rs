@@ -3,8 +3,9 @@
 //! here with a shell and not with numawise.
 
 use crate::bench::Ran;
-use numawise_testkit::testbed::EmulatedHost;
+use numawise_testkit::testbed::{EmulatedHost, TinyGuest};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 /// The host with numawise in it.
 struct Inside {
@@ -195,4 +196,38 @@ fn what_cannot_be_seen_from_afar_is_said() {
     assert!(verified.out.contains("not looked at"), "{verified:?}");
     let on = inside.facts("far");
     assert_eq!(on.vcpus(), ["6", "7"], "{on:?}");
+}
+
+/// The whole chain once: what the plan gives is what a Linux in the guest sees.
+#[test]
+#[ignore = "nightly: Linux boots under emulation under emulation, which takes minutes"]
+fn a_linux_guest_sees_the_planned_nodes() {
+    let Some(inside) = Inside::start() else { return };
+    let xml = format!(
+        "<domain type=\"qemu\"><name>linux</name><memory unit=\"MiB\">320</memory>\
+         <vcpu>4</vcpu>{}<features><acpi/><apic/></features>\
+         <cpu mode=\"custom\" match=\"exact\"><model fallback=\"allow\">qemu64</model></cpu>\
+         <on_poweroff>destroy</on_poweroff><devices>\
+         <controller type=\"usb\" model=\"none\"/>{}{}<memballoon model=\"none\"/></devices></domain>",
+        TinyGuest::os_xml("pc"),
+        TinyGuest::console_xml("/var/log/linux.log"),
+        TinyGuest::agent_xml(),
+    );
+    inside.ok(&format!("cat > /tmp/linux.xml <<'XML'\n{xml}\nXML\nvirsh define /tmp/linux.xml"));
+    inside.ok("numawise bind linux --policy smart --page-size 2M --yes && virsh start linux");
+    let until = Instant::now() + Duration::from_secs(1200);
+    let mut said = String::new();
+    while !said.contains(TinyGuest::READY) {
+        assert!(Instant::now() < until, "the guest does not boot: {said}");
+        std::thread::sleep(Duration::from_secs(5));
+        said = inside.run("cat /var/log/linux.log").out;
+    }
+    // Nodes 3 and 2 of the host are 12 apart; each gives two vCPUs and half of the memory.
+    for (node, rest) in [("0", "cpus=0-1 distances=10,12 "), ("1", "cpus=2-3 distances=12,10 ")] {
+        assert!(said.contains(&format!("GUEST-NODE {node} {rest}")), "{said}");
+    }
+    let facts = inside.facts("linux");
+    assert_eq!(facts.vcpus(), ["6", "7", "4", "5"], "{facts:?}");
+    let said = inside.ok("numawise verify linux");
+    assert!(said.contains("agrees with its plan"), "{said}");
 }
