@@ -1,23 +1,27 @@
 //! Digests: SHA-256 over a canonical text, in lower-case hexadecimal.
 
 use crate::error::compact;
-use crate::host::{
-    CoreDoc, HostCpusDoc, L3DomainDoc, PackageDoc, cores, cpus, distances, l3_domains, packages,
-};
+use crate::host::{CoreDoc, L3DomainDoc, PackageDoc, cores, distances, l3_domains, packages};
 use crate::wire::{IdDoc, ListDoc, PageSizeDoc, Wire};
 use numawise_model::{FrozenTopology, Pcpu, Pnode, Topology};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// Of the facts that a placement rests on: CPUs, what of them may be used, nodes with their memory
-/// and distances, packages, caches, cores. Devices are left out: virtual functions come and go, and
-/// a card handed to a guest loses its name; what a plan needs of a device it says in a predicate.
+/// Of the facts that a placement rests on: CPUs, nodes with their memory and distances, packages,
+/// caches, cores. What cgroups leave of them is left out: it changes with every isolation, and a plan
+/// is tested for whether it still gets what it names. So are devices: virtual functions come and go,
+/// and a card handed to a guest loses its name; what a plan needs of a device it says in a predicate.
 /// So are the model's name and who runs below: they say how far to believe, not where things are.
 pub fn topology_digest(topology: &Topology) -> String {
     text_digest(&compact(&Lasting {
-        of: "numawise.topology/1",
-        cpus: cpus(topology),
-        memory_nodes: topology.allowed.memory_nodes.to_doc(),
+        of: "numawise.topology/2",
+        cpus: LastingCpus {
+            online: topology.online.to_doc(),
+            offline: topology.offline.to_doc(),
+            possible: topology.possible.to_doc(),
+            isolated: topology.isolated.to_doc(),
+            nohz_full: topology.nohz_full.to_doc(),
+        },
         page_sizes_bytes: topology.page_sizes.to_doc(),
         nodes: topology
             .nodes
@@ -51,13 +55,21 @@ pub fn text_digest(text: &str) -> String {
 #[derive(Serialize)]
 struct Lasting {
     of: &'static str,
-    cpus: HostCpusDoc,
-    memory_nodes: ListDoc<Pnode>,
+    cpus: LastingCpus,
     page_sizes_bytes: Vec<PageSizeDoc>,
     nodes: Vec<LastingNode>,
     packages: Vec<PackageDoc>,
     l3_domains: Vec<L3DomainDoc>,
     cores: Vec<CoreDoc>,
+}
+
+#[derive(Serialize)]
+struct LastingCpus {
+    online: ListDoc<Pcpu>,
+    offline: ListDoc<Pcpu>,
+    possible: Option<ListDoc<Pcpu>>,
+    isolated: Option<ListDoc<Pcpu>>,
+    nohz_full: Option<ListDoc<Pcpu>>,
 }
 
 #[derive(Serialize)]

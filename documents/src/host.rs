@@ -160,7 +160,7 @@ pub fn host_to_json(host: &Host, id: Option<&HostId>) -> String {
     pretty(&HostDoc::new(host, id))
 }
 
-pub(crate) fn cpus(topology: &Topology) -> HostCpusDoc {
+fn cpus(topology: &Topology) -> HostCpusDoc {
     HostCpusDoc {
         online: topology.online.to_doc(),
         offline: topology.offline.to_doc(),

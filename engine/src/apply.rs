@@ -8,7 +8,7 @@ use crate::intent::{HostState, Intent, IntentId, IntentKind, IntentStatus, Manne
 use crate::ledger_view::KnownGuest;
 use crate::loop_parts::{CrashPoint, Engine, Situation};
 use crate::ports::GuestSummary;
-use crate::predicates::broken;
+use crate::predicates::{broken, taken};
 use crate::reconcile::{Outcome, planned_xml};
 use numawise_audit::judge_plan;
 use numawise_documents::{frozen_digest, topology_digest};
@@ -109,6 +109,9 @@ impl Engine<'_> {
         let guest = &known.summary;
         if topology_digest(&situation.host.topology) != plan.host.topology_digest {
             return stale(Staleness::Topology);
+        }
+        if let Some(why) = taken(plan, &situation.host.topology) {
+            return stale(why);
         }
         if !self.is_as_planned(plan, &known.xml, situation.record(&guest.uuid))? {
             return stale(Staleness::GuestChanged { guest: guest.name.clone() });

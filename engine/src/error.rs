@@ -1,7 +1,7 @@
 //! What can go wrong in the loop, one variant per thing a user would do something different about.
 
 use crate::ports::{PortError, UndoConflict};
-use numawise_model::{Finding, Predicate, Refusal};
+use numawise_model::{CpuSet, Finding, NodeSet, Predicate, Refusal};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -48,6 +48,11 @@ pub enum Staleness {
     OtherHost { planned: String, here: String },
     #[error("the host's topology has changed since")]
     Topology,
+    /// A cgroup keeps guests off these.
+    #[error("pCPUs {cpus} are not left to guests any more (by {by})")]
+    CpusTaken { cpus: CpuSet, by: String },
+    #[error("memory of nodes {nodes} is not left to guests any more (by {by})")]
+    MemoryTaken { nodes: NodeSet, by: String },
     #[error("the definition of guest '{guest}' has changed since")]
     GuestChanged { guest: String },
     #[error("guest '{guest}' is gone, or another one has its name")]

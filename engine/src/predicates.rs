@@ -1,8 +1,11 @@
 //! Whether a plan may still be carried out. Levels alone never make a plan stale: what it needs is
 //! tested, not what was there when it was made.
 
+use crate::error::Staleness;
 use numawise_documents::frozen_digest;
-use numawise_model::{FrozenTopology, GuestUuid, Host, Ledger, Owner, PageCounts, Plan, Predicate};
+use numawise_model::{
+    FrozenTopology, GuestUuid, Host, Ledger, NodeSet, Owner, PageCounts, Plan, Predicate, Topology,
+};
 use numawise_planner::pages_left;
 
 /// Those predicates of the plan that do not hold. `held` is what the guest itself gives back.
@@ -32,4 +35,24 @@ pub fn broken(
         }
     };
     plan.requires.iter().filter(|p| !holds(p)).cloned().collect()
+}
+
+/// What a plan names and cgroups do not leave to guests any more: somebody isolated it since. What
+/// they leave besides is nothing to the plan.
+pub fn taken(plan: &Plan, topology: &Topology) -> Option<Staleness> {
+    let allowed = &topology.allowed;
+    let by = || allowed.limited_by.clone().unwrap_or_else(|| "a cgroup".to_owned());
+    let mut cpus = plan.binding.pcpus();
+    for helpers in plan.helpers.emulator.iter().chain(plan.helpers.iothreads.values()) {
+        cpus.extend(helpers);
+    }
+    let cpus = cpus.intersection(&topology.online).difference(&allowed.cpus);
+    if !cpus.is_empty() {
+        return Some(Staleness::CpusTaken { cpus, by: by() });
+    }
+    let vnodes = plan.vnuma.iter().flat_map(|vnuma| &vnuma.nodes);
+    let nodes: NodeSet = vnodes.map(|vnode| vnode.memory_node).collect();
+    let online: NodeSet = topology.nodes.iter().map(|node| node.id).collect();
+    let nodes = nodes.intersection(&online).difference(&allowed.memory_nodes);
+    (!nodes.is_empty()).then(|| Staleness::MemoryTaken { nodes, by: by() })
 }

@@ -88,7 +88,7 @@ pub struct Core {
     pub cpus: CpuSet,
 }
 
-/// What this process may use: cgroup limits, for CPUs and memory separately (they may be disjoint).
+/// What guests may use: cgroup limits, for CPUs and memory separately (they may be disjoint).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// Online CPUs within the limit.

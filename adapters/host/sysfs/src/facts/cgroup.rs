@@ -1,4 +1,11 @@
-//! The CPUs and memory nodes that the reading process may use, as its cgroup limits them.
+//! The CPUs and memory nodes that a guest may use, as cgroups limit them.
+//!
+//! Guests do not run in the cgroup of the process that reads: libvirt puts them below `machine.slice`
+//! (with systemd) or `machine`, right below the root. Where that is there its limit counts. A host
+//! whose guests have CPUs of their own takes these from everybody else, a shell included, and what
+//! is left to the shell is just what guests must not have. Before the first guest has made that
+//! cgroup, and for a process that is in it, the limit of the process counts: in a container it is
+//! what guests started there would get.
 //!
 //! sysfs shows the whole machine even inside a container; the limits stand in the `cpuset`
 //! controller's files. Where these are depends on the age and the habits of the system: cgroup v1
@@ -34,9 +41,30 @@ pub fn read(reader: &mut Reader<'_>) -> Result<CgroupFacts, ReadError> {
     let Some((mount, path)) = v1.or(v2) else { return Ok(CgroupFacts::default()) };
     let [cpus, memory_nodes] = mount.kind.files();
     Ok(CgroupFacts {
-        cpus: nearest(reader, mount, path, cpus)?,
-        memory_nodes: nearest(reader, mount, path, memory_nodes)?,
+        cpus: limit(reader, mount, path, cpus)?,
+        memory_nodes: limit(reader, mount, path, memory_nodes)?,
     })
+}
+
+/// Where libvirt puts guests, with systemd and without, unless a definition says otherwise.
+const GUESTS: [&str; 2] = ["machine.slice", "machine"];
+
+fn limit<I: Id>(
+    reader: &mut Reader<'_>,
+    mount: &Mount,
+    path: &str,
+    file: &str,
+) -> Result<Option<(String, IdSet<I>)>, ReadError> {
+    let top = path.trim_start_matches('/').split('/').next();
+    if top.is_none_or(|top| !GUESTS.contains(&top)) {
+        for guests in GUESTS {
+            let found = limit_at(reader, mount, guests, file)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+    nearest(reader, mount, path, file)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +170,6 @@ pub fn essential_cgroup(text: &str) -> String {
 }
 
 /// The limit of the directory at `path` under the mount, or of the nearest one above that has one.
-/// An empty set is no limit: a cgroup without CPUs could not run the process that reads it.
 fn nearest<I: Id>(
     reader: &mut Reader<'_>,
     mount: &Mount,
@@ -153,19 +180,29 @@ fn nearest<I: Id>(
     // seen from the mount point.
     let mut directory = join("", path.trim_start_matches('/')).unwrap_or_default();
     loop {
-        let parts = [mount.point.as_str(), directory.as_str(), file];
-        let full: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let full = full.join("/");
-        if let Some(set) = reader.list::<I>(&full)?
-            && !set.is_empty()
-        {
-            return Ok(Some((format!("/{full}"), set)));
+        let found = limit_at(reader, mount, &directory, file)?;
+        if found.is_some() {
+            return Ok(found);
         }
         if directory.is_empty() {
             return Ok(None);
         }
         directory = parent(&directory).to_owned();
     }
+}
+
+/// The limit of just this directory. An empty set is none: without CPUs nothing could run there.
+fn limit_at<I: Id>(
+    reader: &mut Reader<'_>,
+    mount: &Mount,
+    directory: &str,
+    file: &str,
+) -> Result<Option<(String, IdSet<I>)>, ReadError> {
+    let parts = [mount.point.as_str(), directory, file];
+    let full: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let full = full.join("/");
+    let set = reader.list::<I>(&full)?.filter(|set| !set.is_empty());
+    Ok(set.map(|set| (format!("/{full}"), set)))
 }
 
 #[cfg(test)]

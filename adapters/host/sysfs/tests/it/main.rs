@@ -3,6 +3,7 @@
 mod captures;
 mod corpus;
 mod fixtures;
+mod guests_cgroup;
 mod hostile;
 mod scene;
 mod shapes;
