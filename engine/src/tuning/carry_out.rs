@@ -89,6 +89,9 @@ impl Tuner<'_> {
         self.reload(&changes).map_err(|error| (UNITS.to_owned(), error))?;
         for change in &changes {
             let seen = self.files.look(&change.path).map_err(|e| (change.path.clone(), e))?;
+            if seen == PathState::Absent && went_with_its_folder(&changes, change) {
+                continue;
+            }
             findings.extend(super::status::read_back(change, &seen));
         }
         Ok(findings)
@@ -191,6 +194,17 @@ impl Tuner<'_> {
 
 fn changes_of(record: &TuningRecord) -> Vec<TuningChange> {
     record.operation.as_ref().map_or_else(Vec::new, |operation| operation.changes.clone())
+}
+
+/// A cgroup's files are the kernel's, and go when the cgroup does.
+fn went_with_its_folder(changes: &[TuningChange], change: &TuningChange) -> bool {
+    let is_inside = |folder: &TuningChange| {
+        let below = change.path.strip_prefix(&folder.path);
+        below.is_some_and(|rest| rest.starts_with('/'))
+    };
+    changes.iter().any(|other| {
+        other.before == PathState::Folder && other.after == PathState::Absent && is_inside(other)
+    })
 }
 
 fn is_runtime(change: &TuningChange) -> bool {
