@@ -11,6 +11,7 @@ pub const NOTHING: &str = "nothing to change: the host is as asked";
 pub const TABLE: [&str; 3] = ["path", "now", "planned"];
 pub const ABSENT: &str = "(not there)";
 pub const FOLDER: &str = "(folder)";
+pub const EMPTY: &str = "(empty)";
 pub const FILE: &str = "(file)";
 pub const NOW: &str = "now";
 pub const PLANNED: &str = "planned";
@@ -234,6 +235,7 @@ pub fn state(state: &PathState) -> String {
     match state {
         PathState::Absent => ABSENT.to_owned(),
         PathState::Folder => FOLDER.to_owned(),
+        PathState::Text(text) if text.trim().is_empty() => EMPTY.to_owned(),
         PathState::Text(text) => text.trim().to_owned(),
     }
 }
@@ -264,7 +266,7 @@ pub const WAITING: &str = "another numawise command works on this host; waiting 
 
 pub fn applied(plan: &str, written: usize) -> String {
     match written {
-        0 => format!("tuning {plan} is in force already"),
+        0 => format!("nothing was written: the host is as tuning {plan} asks"),
         n => format!(
             "tuning {plan} is in force ({}); take it back with `numawise host tune undo`",
             count(n as u64, "change")
