@@ -36,7 +36,7 @@ pub fn check(kind: &K) -> Said {
             say("the kernel tells where guests' threads and pages are")
         }
         K::KernelFacts { why_not: Some(why) } => {
-            say(format!("threads and pages of guests cannot be looked at: {why}"))
+            say(format!("not all of guests' threads and pages can be looked at: {why}"))
         }
         K::Nodes { nodes } => {
             let nodes = nodes.len() as u64;

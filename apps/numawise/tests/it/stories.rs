@@ -4,20 +4,24 @@
 
 use crate::bench::repository;
 use crate::host_tree;
+use numawise_testkit::testbed::PrivateLibvirtd;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// `numawise` in a text runs in a folder of that text's own, with its state in it, on the simulated
-/// host there unless the text says otherwise: nothing of this machine is touched, and the text reads
-/// as a user would type it.
-fn wrapper(folder: &Path) -> PathBuf {
-    let path = folder.join("numawise");
+/// Pages about a real libvirt. They run against one of the tests' own, and are skipped, which is
+/// said, where that cannot be had. `virsh` in them speaks to the same one.
+const ON_LIBVIRT: [&str; 2] = ["docs/doctor.md", "docs/libvirt.md"];
+
+/// A command in a text runs in a folder of that text's own and on the hypervisor that the text is
+/// about, unless it says otherwise: nothing of this machine is touched, and the text reads as a user
+/// would type it.
+fn wrapper(folder: &Path, name: &str, program: &str, connect: &str) -> PathBuf {
+    let path = folder.join(name);
     let script = format!(
-        "#!/bin/sh\ncase \" $* \" in *' --connect '*) ;; *) set -- --connect embedded: \"$@\" ;; esac\n\
-         cd '{}' && exec '{}' --state state \"$@\"\n",
+        "#!/bin/sh\ncase \" $* \" in *' --connect '*) ;; *) set -- --connect '{connect}' \"$@\" ;; \
+         esac\ncd '{}' && LC_ALL=C exec {program} \"$@\"\n",
         folder.display(),
-        env!("CARGO_BIN_EXE_numawise")
     );
     std::fs::OpenOptions::new()
         .write(true)
@@ -38,7 +42,12 @@ fn lay_out(folder: &Path) {
     }
 }
 
+/// On the simulated host in the text's own folder.
 fn run(text: &Path) {
+    run_on("embedded:", text);
+}
+
+fn run_on(connect: &str, text: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
     lay_out(folder.path());
     let speaks_of_files =
@@ -46,8 +55,10 @@ fn run(text: &Path) {
     if speaks_of_files {
         host_tree::write(&folder.path().join("host-files"));
     }
+    let numawise = format!("'{}' --state state", env!("CARGO_BIN_EXE_numawise"));
     let cases = trycmd::TestCases::new();
-    cases.register_bin("numawise", wrapper(folder.path()));
+    cases.register_bin("numawise", wrapper(folder.path(), "numawise", &numawise, connect));
+    cases.register_bin("virsh", wrapper(folder.path(), "virsh", "virsh", connect));
     cases.case(text).run();
 }
 
@@ -59,8 +70,9 @@ fn run_all_in(name: &str) {
         .collect();
     texts.sort();
     assert!(!texts.is_empty(), "{name} has nothing in it");
-    for text in texts {
-        run(&text);
+    let on_libvirt = ON_LIBVIRT.map(|page| repository().join(page));
+    for text in texts.iter().filter(|text| !on_libvirt.contains(text)) {
+        run(text);
     }
 }
 
@@ -77,4 +89,12 @@ fn stories_are_true() {
 #[test]
 fn docs_are_true() {
     run_all_in("docs");
+}
+
+#[test]
+fn docs_of_a_real_libvirt_are_true() {
+    for page in ON_LIBVIRT {
+        let Some(daemon) = PrivateLibvirtd::start() else { return };
+        run_on(&daemon.uri(), &repository().join(page));
+    }
 }
