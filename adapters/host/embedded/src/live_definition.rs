@@ -21,6 +21,7 @@ pub fn with_pins(text: &str, pins: &Pins) -> Result<String, XmlError> {
     let written = elements(pins);
     match tune {
         Some(tune) if !text[tune.range()].ends_with("/>") => {
+            // absent means that it closes itself, which the guard above has ruled out
             let end = tune.range().start + text[tune.range()].rfind("</").unwrap_or(0);
             splices.push((end..end, written));
         }

@@ -47,6 +47,7 @@ impl Kind {
 
 impl<'f> Cpusets<'f> {
     pub fn mounted(files: &'f Files) -> Result<Self, ProcessError> {
+        // absent means a /proc of another machine, in which nothing is mounted
         let mountinfo = files.text("self/mountinfo")?.unwrap_or_default();
         let mounts: Vec<Mount> = mountinfo.lines().filter_map(mount).collect();
         let v1 = mounts.iter().find(|mount| mount.kind != Kind::V2);

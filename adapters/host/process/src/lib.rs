@@ -46,6 +46,7 @@ impl Processes for KernelProcesses {
     /// lines are read. Where some may not be read (`hidepid`) and no other matches, that is said.
     fn find(&self, arguments: &[&str]) -> Result<Option<u32>, PortError> {
         let mut denied = None;
+        // absent means that there is no /proc, and so no process in it
         for pid in self.files.numbers("")?.unwrap_or_default() {
             match self.files.bytes(&format!("{pid}/cmdline")) {
                 Ok(Some(line)) if has_arguments(&line, arguments) => return Ok(Some(pid)),

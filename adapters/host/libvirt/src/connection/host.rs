@@ -52,6 +52,7 @@ impl LibvirtHypervisor {
         }
         let pools = pools(&capabilities);
         for node in host.topology.nodes.iter().map(|node| node.id) {
+            // absent means that the capabilities name no hugepages of this node
             let pools = pools.get(&node).cloned().unwrap_or_default();
             let levels = self.ask(&format!("reading the free memory of node {node}"), |link| {
                 node_levels(link, node, &pools)

@@ -65,6 +65,7 @@ pub fn find(config: &GuestConfig, mappings: &[MappingFacts]) -> GuestRam {
 }
 
 fn pieces(config: &GuestConfig) -> Vec<Piece> {
+    // absent means that the definition binds no memory
     let tuned = config.numatune.clone().unwrap_or_default();
     let whole = tuned.memory_nodeset.map(|nodes| (tuned.memory_mode, nodes));
     let piece = |vnode: Option<Vnode>, bytes| {
