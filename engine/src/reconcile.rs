@@ -238,7 +238,7 @@ impl Engine<'_> {
 
     /// Whether the running guest has other placement than its definition. libvirt puts much into
     /// the XML of what runs, so whole definitions are not compared.
-    fn is_older_than_definition(
+    pub(crate) fn is_older_than_definition(
         &self,
         live: Option<&GuestConfig>,
         backup: &Backup,

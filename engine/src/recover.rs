@@ -49,6 +49,7 @@ impl Engine<'_> {
         };
         let going_back = steps.iter().any(|step| matches!(step, Step::RollBack { .. }));
         if !going_back && self.is_new_state_near(&guest, intent, &backup)? {
+            self.note_start(&guest, intent, &backup, &steps)?;
             match self.carry_out(&guest, intent, &backup) {
                 Ok(()) => {
                     self.record(self.read_situation(false)?, &guest, intent, &backup)?;
@@ -60,6 +61,22 @@ impl Engine<'_> {
             self.put_back(host, &guest, intent, &backup, DIED)?;
         }
         Ok(Recovery::Reverted)
+    }
+
+    /// A guest that runs in the new state was started right before the process died, or by
+    /// somebody since: it is not to be stopped again for that.
+    fn note_start(
+        &self,
+        guest: &GuestSummary,
+        intent: &Intent,
+        backup: &Backup,
+        steps: &[Step],
+    ) -> Result<(), EngineError> {
+        let restarts = intent.restart && backup.was_running && !steps.contains(&Step::Started);
+        if restarts && self.hypervisor.live_xml(&guest.uuid)?.is_some() {
+            self.store.append_step(&intent.id, &Step::Started)?;
+        }
+        Ok(())
     }
 
     fn is_new_state_near(
@@ -77,7 +94,8 @@ impl Engine<'_> {
         Ok(match self.hypervisor.live_xml(&guest.uuid)? {
             None => true,
             Some(live) => {
-                started || self.guest_digest(&live)? == self.guest_digest(&backup.after_xml)?
+                let live = self.editor.read(&live)?;
+                started || !self.is_older_than_definition(Some(&live), backup)?
             }
         })
     }

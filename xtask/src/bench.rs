@@ -6,6 +6,7 @@
 //! that neither always profits from the other's caches.
 
 mod figure;
+mod libvirt;
 mod timing;
 mod trees;
 
@@ -110,6 +111,7 @@ fn measure(numawise: &Path, args: &Args) -> Result<Vec<Figure>> {
         let tree = Tree::write(shape)?;
         figures.extend(on_tree(numawise, args, &tree));
     }
+    figures.extend(libvirt::measure(numawise, args));
     Ok(figures)
 }
 

@@ -6,7 +6,7 @@ use crate::bench::Ran;
 use numawise_engine::loop_parts::CrashPoint;
 use std::time::{Duration, Instant};
 
-const BIND: [&str; 6] = ["bind", "db", "--policy", "smart", "--no-vnuma", "--yes"];
+const BIND: [&str; 5] = ["bind", "db", "--policy", "smart", "--yes"];
 
 /// The claimed pCPUs of the guest by numawise's own word.
 fn claimed(on: &OnLibvirt) -> bool {
@@ -26,6 +26,13 @@ fn check_after(on: &OnLibvirt, what: &str) {
     if pinned(on) {
         on.ok(&["verify", "db"]);
     }
+    let has_cells = |xml: &str| xml.contains("<cell ");
+    let waits = on.json(&["list", "--json"])["guests"][0]["pending_restart"] == true;
+    let live = on.virsh(&["dumpxml", "db"]);
+    assert!(
+        waits || has_cells(&live) == has_cells(&on.stored_xml("db")),
+        "{what}: the running guest is neither what is stored nor known to be older: {live}"
+    );
 }
 
 #[test]
@@ -40,7 +47,7 @@ fn numawise_killed_at_any_step() {
             assert!(ran.code.is_none() || ran.code == Some(0), "{point} {how:?}: {ran:?}");
             check_after(&on, &format!("killed at {point}, {how:?}"));
             if pinned(&on) {
-                on.ok(&["undo", "db", "--live", "--yes"]);
+                on.ok(&[&["undo", "db", "--yes"], &PULL_THE_PLUG[..]].concat());
             }
             assert!(!pinned(&on), "{point}: undone");
         }
