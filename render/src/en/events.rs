@@ -1,9 +1,10 @@
 //! What is said while a plan is carried out.
 
+use crate::en::findings::sight;
 use crate::en::obstacles::{obstacle, owner as whose};
 use crate::quantity::count;
 use numawise_model::event::{Event as E, Recovery};
-use numawise_model::{Finding, Severity};
+use numawise_model::{Finding, FindingKind, Severity};
 
 pub fn event(event: &E) -> String {
     match event {
@@ -56,15 +57,31 @@ pub fn event(event: &E) -> String {
     }
 }
 
+/// What could not be looked at is not called as planned.
 fn verified(findings: &[Finding]) -> String {
     let of = |wanted| findings.iter().filter(|f| f.severity == wanted).count() as u64;
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
-    match (errors, warnings) {
-        (0, 0) => "verified, everything is as planned".to_owned(),
+    let unseen = not_looked_at(findings);
+    let said = match (errors, warnings) {
+        (0, 0) if unseen.is_empty() => "verified, everything is as planned".to_owned(),
+        (0, 0) => "verified, what can be seen is as planned".to_owned(),
         (0, n) => format!("verified with {}", count(n, "warning")),
         (n, 0) => format!("verified: {} from the plan", count(n, "difference")),
         (n, m) => {
             format!("verified: {} from the plan, {}", count(n, "difference"), count(m, "warning"))
         }
+    };
+    if unseen.is_empty() {
+        said
+    } else {
+        format!("{said}; not looked at: {}", unseen.join(" and "))
     }
+}
+
+fn not_looked_at(findings: &[Finding]) -> Vec<&'static str> {
+    let words = findings.iter().filter_map(|finding| match &finding.kind {
+        FindingKind::NotVerified { what, .. } => Some(sight(*what)),
+        _ => None,
+    });
+    words.collect()
 }

@@ -36,11 +36,7 @@ pub fn agreement(unseen: &[Unseen]) -> String {
     // What has one reason is told together.
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for Unseen { what, why } in unseen {
-        let word = match what {
-            Sight::Threads => "threads",
-            Sight::Pages => "pages",
-            Sight::GuestNodes => "what the guest sees",
-        };
+        let word = sight(*what);
         match reasons.iter_mut().find(|(known, _)| known == why) {
             Some((_, words)) if words.contains(&word) => {}
             Some((_, words)) => words.push(word),
@@ -51,6 +47,14 @@ pub fn agreement(unseen: &[Unseen]) -> String {
         text += &format!("; not looked at: {}: {why}", words.join(" and "));
     }
     text
+}
+
+pub fn sight(what: Sight) -> &'static str {
+    match what {
+        Sight::Threads => "threads",
+        Sight::Pages => "pages",
+        Sight::GuestNodes => "what the guest sees",
+    }
 }
 
 /// `simulated`: what to do is said for the simulated host, where virsh finds nobody.

@@ -122,7 +122,8 @@ fn drift_is_marked_and_told() {
         error: guest db01: 512 x 2M (1 GiB) of 32768 pages that should be on node 0 are on node 1
           to do: shut the guest down fully and start it
              or: move the pages: `migratepages PID 1 0`
-    "#]].assert_eq(&text::guest(&view));
+    "#]]
+    .assert_eq(&text::guest(&view));
 }
 
 /// A guest bound by hand: its lines cross, one vCPU is free to roam, memory is elsewhere.

@@ -6,7 +6,7 @@ use numawise_model::event::Recovery;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{
     Change, ChangedPart, Effect, Event, Finding, FindingKind as F, ForeignOwner, GuestFix, Manager,
-    Obstacle, PageSize, Pnode, Reason, Severity, Vnode,
+    Obstacle, PageSize, Pnode, Reason, Severity, Sight, Vnode,
 };
 use numawise_render::text::{self, UndoElement};
 use numawise_render::{Look, diff, quantity};
@@ -186,6 +186,13 @@ fn events_read_well() {
                 Finding::host(Severity::Warning, drift),
             ],
         },
+        Event::Verified {
+            guest: guest(),
+            findings: [Sight::Threads, Sight::Pages]
+                .map(|what| F::NotVerified { what, why: "it is afar".to_owned() })
+                .map(|kind| Finding::host(Severity::Info, kind))
+                .to_vec(),
+        },
         Event::RollingBack { guest: guest(), because: "the guest did not start".to_owned() },
         Event::RolledBack { guest: guest() },
         Event::Recovered { guest: guest(), intent: intent(), outcome: Recovery::Finished },
@@ -212,6 +219,7 @@ fn events_read_well() {
         db01: seen running with this topology; from now on it changes only with --new-topology
         db01: verified, everything is as planned
         db01: verified: 1 difference from the plan, 1 warning
+        db01: verified, what can be seen is as planned; not looked at: threads and pages
         db01: going back, because the guest did not start
         db01: back in the old state
         db01: intent i-1 had been interrupted and is now finished: the new state is in force
