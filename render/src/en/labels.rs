@@ -33,6 +33,8 @@ pub const GUEST_SIDE: &str = "guest (vNUMA)";
 pub const HOST_SIDE: &str = "host (pNUMA)";
 pub const BINDING: &str = "binding";
 pub const DRIFT: &str = "drift";
+/// Over findings of which none is drift.
+pub const NOTES: &str = "notes";
 pub const LEGEND: &str = "marks";
 pub const NOT_BOUND: &str = "not bound";
 pub const OF_NO_NODE: &str = "in no node";

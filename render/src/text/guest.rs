@@ -8,6 +8,7 @@ use crate::en::labels;
 use crate::links::GuestLinks;
 use crate::look::{GuestView, Look};
 use crate::style::Meaning;
+use numawise_model::Severity;
 
 /// The narrowest that the space between the two sides gets.
 const GUTTER: usize = 9;
@@ -25,7 +26,9 @@ pub fn guest(view: &GuestView<'_>) -> String {
     }
     let mut text = to_text(lines);
     if !view.drift.is_empty() {
-        text += &format!("\n{}\n", view.look.paint(Meaning::Title, labels::DRIFT));
+        let only_notes = view.drift.iter().all(|finding| finding.severity == Severity::Info);
+        let title = if only_notes { labels::NOTES } else { labels::DRIFT };
+        text += &format!("\n{}\n", view.look.paint(Meaning::Title, title));
         text += &said::findings(&view.drift, &Look { simulated: false, ..view.look });
     }
     text
