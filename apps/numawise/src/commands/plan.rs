@@ -90,7 +90,7 @@ fn plan_guest(global: &GlobalArgs, args: &PlanArgs, guest: &str) -> Result<ExitC
         let name = &planned.guest.name;
         output::print(&apply::diff(&session, name, &planned.before_xml, &planned.after_xml))?;
         output::print(&format!(
-            "\nPlan {id} is kept. Next: numawise apply {id} [--restart]",
+            "\nPlan {id} is kept. Next: numawise apply {id} [--restart | --live]",
             id = planned.plan.id
         ))?;
     }
