@@ -3,8 +3,8 @@
 use crate::wire::{Wire, wire};
 use numawise_model::finding::SetKind;
 use numawise_model::{
-    CpuSet, Finding, FindingKind, ForeignOwner, GuestUuid, Manager, MemoryMode, NodeSet, Obstacle, Owner,
-    PageSize, Pcpu, Pnode, Severity, Sight, Subject, Vcpu, VcpuSet, Vnode,
+    CpuSet, Finding, FindingKind, ForeignOwner, GuestUuid, Manager, MemoryMode, NodeSet, Obstacle,
+    Owner, PageSize, Pcpu, Pnode, Severity, Sight, Subject, Vcpu, VcpuSet, Vnode,
 };
 use serde::{Deserialize, Serialize};
 

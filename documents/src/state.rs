@@ -104,6 +104,7 @@ pub enum StepKindDoc {
     LivePins { before: PinsDoc },
     Defined,
     PinnedLive,
+    ShutdownAsked,
     ShutDown,
     Started,
     Verified { findings: u32 },

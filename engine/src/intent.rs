@@ -107,6 +107,8 @@ pub enum Step {
     },
     Defined,
     PinnedLive,
+    /// The guest was asked to go; nobody can take that back.
+    ShutdownAsked,
     ShutDown,
     Started,
     Verified {

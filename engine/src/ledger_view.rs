@@ -118,12 +118,18 @@ fn observe(view: &mut LedgerView, guest: &KnownGuest, online: &CpuSet, ignore_st
         has_claims = true;
         claimed.extend(&claim.cpus);
     }
-    let config = match &guest.live {
-        Some(live) => live,
-        None if has_claims || ignore_stopped => return,
-        None => &guest.inactive,
-    };
-    let (exclusive, shared) = pinned_cpus(config, online);
+    if guest.live.is_none() && ignore_stopped {
+        return;
+    }
+    // Where it runs, and where it will: the next boot may be any moment.
+    let config = guest.live.as_ref().unwrap_or(&guest.inactive);
+    let (mut exclusive, mut shared) = pinned_cpus(config, online);
+    if guest.live.is_some() {
+        let (next_exclusive, next_shared) = pinned_cpus(&guest.inactive, online);
+        exclusive.extend(&next_exclusive);
+        shared.extend(&next_shared);
+        shared = shared.difference(&exclusive);
+    }
     if exclusive.is_empty() && shared.is_empty() && !has_claims {
         view.findings.push(unpinned(guest));
     }

@@ -10,6 +10,7 @@ use crate::ports::{
 use numawise_documents::{parse_frozen, text_digest};
 use numawise_model::{Event, FrozenTopology, GuestConfig, GuestUuid, Host, HostId, PageCounts};
 use std::cell::RefCell;
+use std::time::Duration;
 
 /// Places where a test may kill the process: after each change, and after each journal entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct Engine<'a> {
     pub clock: &'a dyn Clock,
     pub cancel: &'a Cancel,
     pub shutdown: ShutdownOptions,
+    /// How long a guest that was asked to shut down is looked at before it is believed to stay.
+    pub settle: Duration,
     /// Where events go.
     pub emit: RefCell<Box<dyn FnMut(Event) + 'a>>,
     /// Called at every [`CrashPoint`]; does nothing outside tests.

@@ -7,10 +7,11 @@
 use crate::error::{EngineError, Staleness};
 use crate::intent::{AppliedPlan, GuestRecord, HostState, Intent, IntentKind, IntentStatus, Step};
 use crate::loop_parts::{CrashPoint, Engine, Situation};
-use crate::ports::{Depth, DomainEditor, GuestSummary, PortError, Stopped};
+use crate::ports::{Depth, DomainEditor, GuestSummary, PortError, RevertError, Stopped};
 use crate::recover::backup_in;
 use numawise_documents::frozen_to_json;
 use numawise_model::{Event, Finding, FrozenTopology, GuestConfig, HostId, Pins, Plan};
+use std::time::{Duration, Instant};
 
 /// How a plan ended up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub fn planned_xml(
     });
     Ok(editor.apply(before_xml, &plan.edit(), note.as_deref())?)
 }
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// How many plans back an undo can go.
 const UNDO_DEPTH: usize = 8;
@@ -215,6 +218,7 @@ impl Engine<'_> {
         if self.hypervisor.live_xml(&guest.uuid)?.is_some() {
             self.stop_if_cancelled()?;
             self.emit(Event::ShuttingDown { guest: guest.name.clone() });
+            self.store.append_step(&intent.id, &Step::ShutdownAsked)?;
             let stopped = self.hypervisor.shutdown(&guest.uuid, self.shutdown, self.cancel)?;
             if stopped == Stopped::Forced {
                 self.emit(Event::ForcedOff { guest: guest.name.clone() });
@@ -362,10 +366,8 @@ impl Engine<'_> {
         because: &str,
     ) -> Result<(), EngineError> {
         self.store.append_step(&intent.id, &Step::RollBack { because: because.to_owned() })?;
-        if self.hypervisor.inactive_xml(&guest.uuid)? != backup.before_xml {
-            self.hypervisor.define(&backup.before_xml)?;
-        }
-        if backup.was_running && self.hypervisor.live_xml(&guest.uuid)?.is_none() {
+        self.define_old(guest, backup)?;
+        if backup.was_running && self.is_off_or_goes_off(guest, intent)? {
             self.hypervisor.start(&guest.uuid)?;
         } else if let Some(before) = &backup.live_pins {
             self.move_threads_back(guest, before)?;
@@ -374,6 +376,48 @@ impl Engine<'_> {
         self.store.append_step(&intent.id, &Step::RolledBack)?;
         self.emit(Event::RolledBack { guest: guest.name.clone() });
         Ok(())
+    }
+
+    /// Takes back what was written, on the definition of today: what others have changed meanwhile
+    /// stays. Where they have changed the very elements that were written, those are theirs now.
+    fn define_old(&self, guest: &GuestSummary, backup: &Backup) -> Result<(), EngineError> {
+        let today = self.hypervisor.inactive_xml(&guest.uuid)?;
+        if today == backup.before_xml {
+            return Ok(());
+        }
+        match self.editor.revert(&today, &backup.before_xml, &backup.after_xml) {
+            Ok(xml) if xml == today => {}
+            Ok(xml) => self.hypervisor.define(&xml)?,
+            Err(RevertError::Conflicts(_)) => {
+                self.emit(Event::LeftAsEdited { guest: guest.name.clone() });
+            }
+            Err(RevertError::Unreadable(error)) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// A guest that was asked to shut down may do so only now: it is looked at for a while.
+    fn is_off_or_goes_off(
+        &self,
+        guest: &GuestSummary,
+        intent: &Intent,
+    ) -> Result<bool, EngineError> {
+        let steps = self.store.steps(&intent.id)?;
+        let asked = steps.contains(&Step::ShutdownAsked) && !steps.contains(&Step::Started);
+        let until = Instant::now() + if asked { self.settle } else { Duration::ZERO };
+        loop {
+            if self.hypervisor.live_xml(&guest.uuid)?.is_none() {
+                return Ok(true);
+            }
+            if Instant::now() >= until {
+                break;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        if asked {
+            self.emit(Event::MayStillShutDown { guest: guest.name.clone() });
+        }
+        Ok(false)
     }
 
     /// The claims that the guest had before the intent come back; nobody can have taken the pCPUs

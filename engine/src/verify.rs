@@ -123,12 +123,12 @@ impl Engine<'_> {
         look: &Look,
         situation: &Situation,
     ) -> Result<Vec<Finding>, EngineError> {
-        let before = self.config_before(applied)?;
+        let earlier = self.earlier_configs(applied)?;
         let seen = Seen {
             stored: &look.stored,
             live: look.live.as_ref(),
             facts: look.facts.as_ref(),
-            before: before.as_ref(),
+            earlier: &earlier,
         };
         Ok(judge_guest(&applied.plan, seen, &situation.view.ledger, &situation.host))
     }
@@ -151,12 +151,15 @@ impl Engine<'_> {
         Ok(Look { stored, live, facts })
     }
 
-    /// The definition that the plan in force replaced.
-    fn config_before(&self, applied: &AppliedPlan) -> Result<Option<GuestConfig>, EngineError> {
-        match backup_in(&self.store.steps(&applied.intent)?) {
-            Some(backup) => Ok(Some(self.editor.read(&backup.before_xml)?)),
-            None => Ok(None),
+    /// The definitions that the plan in force and those before it replaced.
+    fn earlier_configs(&self, applied: &AppliedPlan) -> Result<Vec<GuestConfig>, EngineError> {
+        let mut earlier = Vec::new();
+        for applied in std::iter::successors(Some(applied), |newer| newer.previous.as_deref()) {
+            if let Some(backup) = backup_in(&self.store.steps(&applied.intent)?) {
+                earlier.push(self.editor.read(&backup.before_xml)?);
+            }
         }
+        Ok(earlier)
     }
 
     fn live_config(&self, guest: &GuestSummary) -> Result<Option<GuestConfig>, EngineError> {

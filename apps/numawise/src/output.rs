@@ -3,15 +3,28 @@
 use anyhow::Result;
 use numawise_render::Look;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Prints text; a reader that has gone away ends the program quietly, as with any filter.
+/// Set once somebody who read standard output has gone away.
+static READER_IS_GONE: AtomicBool = AtomicBool::new(false);
+
+/// Prints text. A reader that has gone away is no failure and ends no work that is under way; the
+/// exit code says how that went.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     match out.write_all(text.as_bytes()).and_then(|()| out.write_all(newline.as_bytes())) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            READER_IS_GONE.store(true, Ordering::Relaxed);
+            Ok(())
+        }
         other => Ok(other?),
     }
+}
+
+/// Whether what is printed reaches nobody: commands that only watch end then.
+pub fn reader_is_gone() -> bool {
+    READER_IS_GONE.load(Ordering::Relaxed)
 }
 
 /// A remark for the person at the terminal: never mixed into a document.

@@ -127,6 +127,7 @@ impl Session {
             editor: &self.editor,
             clock: &self.clock,
             cancel: &self.cancel,
+            settle: if simulated { Duration::ZERO } else { SETTLE },
             shutdown: ShutdownOptions { timeout: Duration::from_secs(timeout), force },
             emit: RefCell::new(Box::new(move |event| tell(&event, simulated, quiet))),
             probe: Box::new(move |point| {
@@ -170,10 +171,14 @@ pub fn fresh_ids() -> FreshIds {
     FreshIds { plan: PlanId(fresh_id()), claims: [ClaimId(fresh_id()), ClaimId(fresh_id())] }
 }
 
-/// Set by an interrupt or by whoever asks this process to end.
+/// A guest that was asked to shut down and has heard it is off in this time.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// Set by an interrupt, by whoever asks this process to end, and by a terminal that goes away.
 pub fn cancelled_by_signals() -> Result<Cancel> {
     let cancel = Cancel::default();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, cancel.flag())
             .context("installing the handler for an interrupt")?;
     }

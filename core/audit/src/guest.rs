@@ -37,19 +37,19 @@ pub struct Seen<'a> {
     /// What the running guest was started from; `None` while it is off.
     pub live: Option<&'a GuestConfig>,
     pub facts: Option<&'a GuestFacts>,
-    /// The definition that stood before the plan, where it is known.
-    pub before: Option<&'a GuestConfig>,
+    /// The definitions that stood before the plan, as far back as they are known.
+    pub earlier: &'a [GuestConfig],
 }
 
 /// What differs between the plan in force and the guest. `ledger` is that of the whole host.
 pub fn judge_guest(expect: &Plan, seen: Seen<'_>, ledger: &Ledger, host: &Host) -> Vec<Finding> {
-    let Seen { stored, live, facts, before } = seen;
+    let Seen { stored, live, facts, earlier } = seen;
     let mut kinds = Vec::new();
     let in_definition = differences(expect, stored);
     let in_live = live.map(|live| differences(expect, live)).unwrap_or_default();
     let waits = live.is_some_and(|live| {
-        (!in_live.is_empty() && runs_as_before(live, before))
-            || is_from_before(expect, live, before, &in_definition, &in_live)
+        (!in_live.is_empty() && runs_as_before(live, earlier))
+            || is_from_before(expect, live, earlier, &in_definition, &in_live)
     });
 
     if facts.is_none() && !waits {
@@ -87,16 +87,17 @@ fn not_verified(unseen: Unseen) -> (Severity, FindingKind) {
     (Severity::Info, FindingKind::NotVerified { what, why })
 }
 
-/// Whether the guest still has, pin for pin, what it had before the plan: it was not restarted.
-fn runs_as_before(live: &GuestConfig, before: Option<&GuestConfig>) -> bool {
-    before.is_some_and(|before| before.vcpu_pins == live.vcpu_pins && before.cells == live.cells)
+/// Whether the guest still has, pin for pin, what a definition before the plan gave it: it was not
+/// restarted since.
+fn runs_as_before(live: &GuestConfig, earlier: &[GuestConfig]) -> bool {
+    earlier.iter().any(|old| old.vcpu_pins == live.vcpu_pins && old.cells == live.cells)
 }
 
 /// Whether the running guest was started from something else than today's definition.
 fn is_from_before(
     expect: &Plan,
     live: &GuestConfig,
-    before: Option<&GuestConfig>,
+    earlier: &[GuestConfig],
     in_definition: &[Difference],
     in_live: &[Difference],
 ) -> bool {
@@ -107,10 +108,9 @@ fn is_from_before(
     }
     let pins = new.iter().filter(|d| d.aspect == Aspect::VcpuPin).count();
     if pins > 0 {
+        // One that runs as no known definition would have it was moved.
         let all = expect.binding.cpus.len().max(live.vcpu_pins.len());
-        // One that does not run as it did before was moved, unless nothing at all is as planned:
-        // then it is from a plan before that.
-        return if before.is_some() { pins >= all } else { pins * 2 >= all };
+        return earlier.is_empty() && pins * 2 >= all;
     }
     false
 }

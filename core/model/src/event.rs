@@ -72,6 +72,14 @@ pub enum Event {
     RolledBack {
         guest: String,
     },
+    /// Somebody has changed what was to be taken back: theirs stays.
+    LeftAsEdited {
+        guest: String,
+    },
+    /// It was asked to shut down, which cannot be taken back, and has not done so yet.
+    MayStillShutDown {
+        guest: String,
+    },
     /// An interrupted intent was found and brought to its end.
     Recovered {
         guest: String,

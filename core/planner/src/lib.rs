@@ -97,9 +97,9 @@ pub use reserved::default_reserved;
 use numawise_model::plan::HeldPages;
 use numawise_model::{
     Binding, Claim, ClaimId, CpuPools, CpuSet, Finding, FindingKind, FrozenTopology, GuestConfig,
-    GuestCpuTopology, GuestFix, GuestRef, HelperPlacement, Host, HostRef, Ledger, MAX_ID, Mode, PageCounts, Plan,
-    PlanId, Policy, Predicate, Purpose, Reason, Refusal, Request, Severity, Source,
-    VirtualTopology,
+    GuestCpuTopology, GuestFix, GuestRef, HelperPlacement, Host, HostRef, Ledger, MAX_ID, Mode,
+    PageCounts, Plan, PlanId, Policy, Predicate, Purpose, Reason, Refusal, Request, Severity,
+    Source, VirtualTopology,
 };
 use situation::Situation;
 

@@ -6,8 +6,8 @@ use numawise_model::guest::GuestCell;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{
     Claim, ClaimId, CpuSet, Finding, FindingKind, ForeignOwner, GuestCpuTopology, GuestUuid,
-    Manager, MemoryMode, Mode, NodeSet, Obstacle, Owner, PageSize, Pcpu, Pnode, Predicate, Purpose, Reason,
-    Severity, Sight, Source, Subject, Vcpu, VcpuSet, Vnode,
+    Manager, MemoryMode, Mode, NodeSet, Obstacle, Owner, PageSize, Pcpu, Pnode, Predicate, Purpose,
+    Reason, Severity, Sight, Source, Subject, Vcpu, VcpuSet, Vnode,
 };
 use std::collections::BTreeMap;
 

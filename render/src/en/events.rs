@@ -45,6 +45,14 @@ pub fn event(event: &E) -> String {
         ),
         E::Verified { guest, findings } => format!("{guest}: {}", verified(findings)),
         E::RollingBack { guest, because } => format!("{guest}: going back, because {because}"),
+        E::LeftAsEdited { guest } => format!(
+            "{guest}: its pins or nodes were changed by somebody else meanwhile; their definition \
+             stays as it is"
+        ),
+        E::MayStillShutDown { guest } => format!(
+            "{guest}: still running, and was asked to shut down: it may do so later; then start it \
+             yourself"
+        ),
         E::RolledBack { guest } => format!("{guest}: back in the old state"),
         E::Recovered { guest, intent, outcome } => format!(
             "{guest}: intent {intent} had been interrupted and is now {}",

@@ -5,11 +5,11 @@ use numawise_engine::intent::{
 };
 use numawise_model::guest::GuestCell;
 use numawise_model::{
-    Binding, Claim, ClaimId, CpuSet, Finding, FindingKind, ForeignOwner, FrozenTopology, GuestCpuTopology,
-    GuestFix, GuestRef, GuestUuid, HelperPlacement, HostId, HostRef, HugepageLevels, Ledger,
-    Levels, Manager, MemoryMode, Mode, NodeLevels, Owner, PageCounts, PageSize, Pcpu, Pins, Plan, PlanId, Pnode,
-    Policy, Predicate, Purpose, Reason, Request, Severity, Source, Utilisation, Vcpu, VcpuSet,
-    VirtualTopology, Vnode, VnumaNode,
+    Binding, Claim, ClaimId, CpuSet, Finding, FindingKind, ForeignOwner, FrozenTopology,
+    GuestCpuTopology, GuestFix, GuestRef, GuestUuid, HelperPlacement, HostId, HostRef,
+    HugepageLevels, Ledger, Levels, Manager, MemoryMode, Mode, NodeLevels, Owner, PageCounts,
+    PageSize, Pcpu, Pins, Plan, PlanId, Pnode, Policy, Predicate, Purpose, Reason, Request,
+    Severity, Source, Utilisation, Vcpu, VcpuSet, VirtualTopology, Vnode, VnumaNode,
 };
 use std::collections::BTreeMap;
 

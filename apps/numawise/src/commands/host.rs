@@ -149,12 +149,13 @@ fn usage(global: &GlobalArgs, args: &UsageArgs) -> Result<ExitCode> {
     if !args.watch {
         return Ok(ExitCode::SUCCESS);
     }
-    loop {
+    while !output::reader_is_gone() {
         std::thread::sleep(Duration::from_secs(args.interval));
         if let Some(found) = note_usage(&store, &named.id)? {
             print_usage(global, &named, &found)?;
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The first call on a machine has nothing to compare with: it looks twice, two seconds apart.

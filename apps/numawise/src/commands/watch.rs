@@ -60,7 +60,7 @@ pub fn run(global: &GlobalArgs, args: &WatchArgs) -> Result<ExitCode> {
         if args.exit_on_drift && events.iter().any(is_drift) {
             return Ok(ExitCode::from(DRIFT));
         }
-        if !wait(&engine, interval) {
+        if output::reader_is_gone() || !wait(&engine, interval) {
             return Ok(ExitCode::SUCCESS);
         }
     }

@@ -149,6 +149,7 @@ impl World {
             clock: &NoTime,
             cancel: &self.cancel,
             shutdown: ShutdownOptions { timeout: Duration::from_secs(1), force: false },
+            settle: Duration::ZERO,
             emit: RefCell::new(Box::new(|event| self.events.borrow_mut().push(event))),
             probe: Box::new(|_| {}),
         }

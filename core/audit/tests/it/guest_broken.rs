@@ -46,7 +46,7 @@ impl Found {
             let (live, facts) = (live.as_ref(), facts.as_ref());
             judge_guest(
                 &case.plan,
-                Seen { stored, live, facts, before: before.as_ref() },
+                Seen { stored, live, facts, earlier: before.as_slice() },
                 ledger,
                 &case.host,
             )

@@ -10,7 +10,7 @@ fn judged(facts: &GuestFacts, live: &GuestConfig) -> Vec<Finding> {
     let case = good();
     let ledger = Ledger { claims: vec![claim(own(), "0-3,8-19,24-31", Mode::Exclusive)] };
     let stored = defined();
-    let seen = Seen { stored: &stored, live: Some(live), facts: Some(facts), before: None };
+    let seen = Seen { stored: &stored, live: Some(live), facts: Some(facts), earlier: &[] };
     judge_guest(&case.plan, seen, &ledger, &case.host)
 }
 

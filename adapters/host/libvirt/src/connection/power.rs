@@ -13,6 +13,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// Every guest is powered off for a moment before its process is gone.
+const STAYS_OFF_FOR: Duration = Duration::from_secs(3);
 
 impl LibvirtHypervisor {
     /// A guest that is off already, or goes by itself, is off: that is what was asked for.
@@ -56,6 +58,7 @@ impl LibvirtHypervisor {
         cancel: &Cancel,
     ) -> Result<Option<String>, PortError> {
         let asked = ask_in_background(domain, agent_is_connected(xml));
+        let mut off_since = None;
         loop {
             let refusal = match asked.try_recv() {
                 Ok(Err(fault)) => Some(fault.message),
@@ -66,7 +69,9 @@ impl LibvirtHypervisor {
                 return Ok(Some(format!("it could not be asked to shut down: {refusal}")));
             }
             // on_poweroff='preserve': powered off, and kept as it is.
-            if state == DomainState::ShutOff {
+            if state != DomainState::ShutOff {
+                off_since = None;
+            } else if off_since.get_or_insert_with(Instant::now).elapsed() >= STAYS_OFF_FOR {
                 return Ok(Some("it powered off, and its on_poweroff keeps it there".to_owned()));
             }
             if cancel.is_set() {

@@ -5,7 +5,7 @@ use numawise_testkit::testbed::TinyGuest;
 use std::time::{Duration, Instant};
 
 /// Two vCPUs, an agent, a console of its own.
-fn linux(on: &OnLibvirt, name: &str) -> (String, std::path::PathBuf) {
+pub fn linux(on: &OnLibvirt, name: &str) -> (String, std::path::PathBuf) {
     let log = on.daemon.folder().join(format!("{name}.log"));
     let xml = format!(
         "<domain type='qemu'><name>{name}</name><memory unit='MiB'>256</memory><vcpu>2</vcpu>{}\
@@ -21,7 +21,7 @@ fn linux(on: &OnLibvirt, name: &str) -> (String, std::path::PathBuf) {
 }
 
 /// Waits until the guest has booted once more than before.
-fn wait_for_boot(log: &std::path::Path, boots: usize) {
+pub fn wait_for_boot(log: &std::path::Path, boots: usize) {
     let until = Instant::now() + Duration::from_secs(180);
     let said = || std::fs::read_to_string(log).unwrap_or_default();
     while said().matches(TinyGuest::READY).count() < boots {

@@ -84,3 +84,46 @@ fn qemu_killed_while_a_guest_is_shut_down() {
     assert!(started.elapsed() < Duration::from_secs(30), "it was seen at once");
     check_after(&on, "QEMU killed");
 }
+
+/// What somebody else has changed while a guest was being shut down is not ours to take back.
+#[test]
+fn an_edit_made_meanwhile_survives_the_way_back() {
+    let Some(on) = OnLibvirt::start() else { return };
+    on.define(&diskless("db", 1, ""));
+    on.virsh(&["start", "db"]);
+    let before = on.stored_xml("db");
+    for signal in ["INT", "HUP", "KILL"] {
+        let words = [&BIND[..], &["--restart", "--shutdown-timeout", "60"]].concat();
+        let child = on.spawn(&words);
+        std::thread::sleep(Duration::from_secs(2));
+        on.virsh(&["desc", "db", "--config", "--new-desc", signal]);
+        let pid = child.id().to_string();
+        let kill = std::process::Command::new("kill").args(["-s", signal, &pid]).status();
+        assert!(kill.expect("kill is there").success());
+        let ran = Ran::of(child.wait_with_output().expect("it ends"));
+        assert_eq!(ran.code, if signal == "KILL" { None } else { Some(7) }, "{ran:?}");
+        check_after(&on, signal);
+        let now = on.stored_xml("db");
+        assert!(now.contains(&format!("<description>{signal}</description>")), "{now}");
+        let others = now.lines().filter(|line| !line.contains("<description>"));
+        let wanted: Vec<&str> = before.lines().collect();
+        assert_eq!(others.collect::<Vec<_>>(), wanted, "{signal}");
+    }
+}
+
+/// A shutdown that was asked for cannot be recalled: a guest that obeys it after all is started.
+#[test]
+fn a_guest_that_obeys_late_runs_again() {
+    let Some(on) = OnLibvirt::start() else { return };
+    let (xml, log) = super::booted::linux(&on, "db");
+    on.define(&xml);
+    on.virsh(&["start", "db"]);
+    super::booted::wait_for_boot(&log, 1);
+    let before = on.stored_xml("db");
+    let ran = on.run(&[&BIND[..], &["--restart", "--shutdown-timeout", "0"]].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(on.stored_xml("db"), before);
+    assert!(on.is_running("db"), "{ran:?}");
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(on.is_running("db"), "and it stays up: {ran:?}");
+}

@@ -58,3 +58,15 @@ fn pins_that_others_wrote_are_never_overlapped() {
     let ran = on.ends(3, &["bind", "wide", "--policy", "smart", "--yes"]);
     assert!(ran.err.contains("ours") && ran.err.contains("theirs"), "{ran:?}");
 }
+
+/// The pins of a guest of our own count as they are today, not only as they were planned.
+#[test]
+fn a_bound_guest_whose_pins_were_changed_by_hand_keeps_what_it_took() {
+    let Some(on) = OnLibvirt::start() else { return };
+    on.define(&diskless("moved", 1, ""));
+    on.define(&diskless("other", 1, ""));
+    on.ok(&["bind", "moved", "--bind", "0:1", "--no-vnuma", "--yes"]);
+    on.virsh(&["vcpupin", "moved", "0", "0", "--config"]);
+    let ran = on.ends(3, &["bind", "other", "--bind", "0:0", "--no-vnuma", "--yes"]);
+    assert!(ran.err.contains("moved"), "{ran:?}");
+}

@@ -67,3 +67,32 @@ fn a_plan_without_a_restart_waits_for_the_next_boot() {
     let said = on.ok(&["verify", "db"]);
     assert!(said.contains("agrees with its plan"), "{said}");
 }
+
+/// A guest that has but one vCPU: all of its pins are moved, and it is no older than its definition.
+#[test]
+fn the_only_vcpu_moved_by_hand_is_drift() {
+    let Some(on) = OnLibvirt::start() else { return };
+    on.define(&diskless("db", 1, ""));
+    on.virsh(&["start", "db"]);
+    on.ok(&[&["bind", "db", "--bind", "0:0", "--yes"], &PULL_THE_PLUG[..]].concat());
+    on.virsh(&["vcpupin", "db", "0", "1", "--live"]);
+    let ran = on.ends(5, &["verify", "db"]);
+    assert!(ran.out.contains("vCPU 0"), "{ran:?}");
+    on.ok(&["apply", "db", "--live"]);
+    on.ok(&["verify", "db"]);
+}
+
+/// Nobody reads what is printed: what was begun is done, and the exit code is still the true one.
+#[test]
+fn a_reader_that_goes_away_changes_nothing() {
+    let Some(on) = OnLibvirt::start() else { return };
+    on.define(&diskless("db", 1, ""));
+    let mut child = on.spawn(&["bind", "db", "--bind", "0:0", "--yes"]);
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert!(on.stored_xml("db").contains("<vcpupin vcpu='0' cpuset='0'/>"));
+    on.virsh(&["vcpupin", "db", "0", "1", "--config"]);
+    let mut child = on.spawn(&["verify", "db"]);
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(5));
+}
