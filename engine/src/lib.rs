@@ -2,7 +2,8 @@
 //! behind them; emits events and never prints.
 //!
 //! [`loop_parts::Engine`] holds the ports. One file per thing it does: [`planning`], [`apply`],
-//! `reconcile` (the steps and the way back), `live_pins` (moving threads), `recover` (after a crash),
+//! `reconcile` (the steps), `way_back` (when one of them fails), `live_pins` (moving threads),
+//! `recover` (after a crash),
 //! [`undo`], [`verify`], [`watch`]; [`permission`] says whose guests are left alone.
 //! [`tuning`] is the same loop for the host's own files.
 
@@ -24,3 +25,4 @@ pub mod undo;
 pub mod usage;
 pub mod verify;
 pub mod watch;
+mod way_back;
