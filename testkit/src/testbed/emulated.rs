@@ -15,6 +15,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a script may take unless more is asked for.
@@ -119,6 +120,22 @@ impl EmulatedHost {
             Ok(Done { code: 0, .. }) => {}
             Ok(done) => panic!("cannot push {} to {remote}: {}", local.display(), done.stderr),
             Err(error) => panic!("cannot push {} to {remote}: {error}", local.display()),
+        }
+    }
+
+    /// Copies a program without its debugging information, which is most of it: what is pushed and
+    /// what is paged in there takes an emulated machine its time. Without a `strip` all of it goes.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::push`].
+    pub fn push_program(&self, local: &Path, remote: &str) {
+        let folder = tempfile::tempdir().expect("a folder for the lean program");
+        let lean = folder.path().join("program");
+        let stripped = Command::new("strip").arg("-o").args([&*lean, local]).status();
+        match stripped {
+            Ok(status) if status.success() => self.push(&lean, remote),
+            _ => self.push(local, remote),
         }
     }
 

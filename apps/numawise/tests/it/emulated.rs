@@ -17,7 +17,7 @@ const NUMAWISE: &str = "/usr/bin/numawise";
 impl Inside {
     fn start() -> Option<Self> {
         let host = EmulatedHost::start()?;
-        host.push(std::path::Path::new(env!("CARGO_BIN_EXE_numawise")), NUMAWISE);
+        host.push_program(std::path::Path::new(env!("CARGO_BIN_EXE_numawise")), NUMAWISE);
         Some(Self { host })
     }
 
@@ -196,6 +196,10 @@ fn what_cannot_be_seen_from_afar_is_said() {
     assert!(verified.out.contains("not looked at"), "{verified:?}");
     let on = inside.facts("far");
     assert_eq!(on.vcpus(), ["6", "7"], "{on:?}");
+    // This libvirt has the trouble with emulator pins; it is found by trying, from afar too.
+    let doctor = run(&["doctor", "--probe-timeout", "300"]);
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    assert!(doctor.out.contains("do not start when the emulator's pin"), "{doctor:?}");
 }
 
 /// The whole chain once: what the plan gives is what a Linux in the guest sees.

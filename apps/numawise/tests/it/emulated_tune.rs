@@ -102,7 +102,7 @@ fn check_guest(host: &EmulatedHost, earlier_plan: &str) {
 #[test]
 fn a_tuned_host_is_as_asked_survives_a_boot_and_goes_back() {
     let Some(mut host) = EmulatedHost::start() else { return };
-    host.push(Path::new(env!("CARGO_BIN_EXE_numawise")), "/usr/bin/numawise");
+    host.push_program(Path::new(env!("CARGO_BIN_EXE_numawise")), "/usr/bin/numawise");
     define(&host);
     let earlier_plan = plan(&host);
     let before = read(&host);
