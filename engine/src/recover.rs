@@ -48,7 +48,7 @@ impl Engine<'_> {
             return Ok(Recovery::Reverted);
         };
         let going_back = steps.iter().any(|step| matches!(step, Step::RollBack { .. }));
-        if !going_back && self.is_new_state_near(&guest, intent, &backup)? {
+        if !going_back && self.is_new_state_near(&guest, intent, &backup, &steps)? {
             self.note_start(&guest, intent, &backup, &steps)?;
             match self.carry_out(&guest, intent, &backup) {
                 Ok(()) => {
@@ -84,13 +84,14 @@ impl Engine<'_> {
         guest: &GuestSummary,
         intent: &Intent,
         backup: &Backup,
+        steps: &[Step],
     ) -> Result<bool, EngineError> {
         let inactive = self.hypervisor.inactive_xml(&guest.uuid)?;
         let defined = self.guest_digest(&inactive)? == self.guest_digest(&backup.after_xml)?;
         if !defined || !intent.restart || !backup.was_running {
             return Ok(defined);
         }
-        let started = self.store.steps(&intent.id)?.contains(&Step::Started);
+        let started = steps.contains(&Step::Started);
         Ok(match self.hypervisor.live_xml(&guest.uuid)? {
             None => true,
             Some(live) => {
