@@ -123,7 +123,11 @@ impl Engine<'_> {
         look: &Look,
         situation: &Situation,
     ) -> Result<Vec<Finding>, EngineError> {
-        let earlier = self.earlier_configs(applied)?;
+        // Only what runs can be older than its definition; most guests of a list do not.
+        let earlier = match &look.live {
+            Some(_) => self.earlier_configs(applied)?,
+            None => Vec::new(),
+        };
         let seen = Seen {
             stored: &look.stored,
             live: look.live.as_ref(),

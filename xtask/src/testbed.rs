@@ -4,7 +4,6 @@
 use crate::machine;
 use anyhow::{Context, Result, bail};
 use numawise_testkit::testbed::{Cache, EmulatedHost, Image, PrivateLibvirtd, Root, Unavailable};
-use std::error::Error;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -80,7 +79,7 @@ fn libvirtd() -> Result<()> {
 
 /// Whether everything is there, and why not, without making anything.
 pub fn look() -> Result<(), String> {
-    Image::find().map(drop).map_err(|error| with_causes(&error))
+    Image::find().map(drop).map_err(with_causes)
 }
 
 /// Makes each part that is not there and says how long that took; or why tests that need it are
@@ -98,15 +97,9 @@ fn step<T>(name: &str, make: impl FnOnce() -> Result<T, Unavailable>) -> Result<
         Ok(_) => eprintln!("test bed: {name} ready in {seconds:.1} s"),
         Err(_) => eprintln!("test bed: {name} failed after {seconds:.1} s"),
     }
-    made.map_err(|error| with_causes(&error))
+    made.map_err(with_causes)
 }
 
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text = format!("{text}: {source}");
-        next = source.source();
-    }
-    text
+fn with_causes(error: Unavailable) -> String {
+    format!("{:#}", anyhow::Error::new(error))
 }

@@ -17,20 +17,7 @@ impl EmbeddedHypervisor {
         let Some(mut running) = change.running(&guest)? else {
             return Err(self.no_guest(&guest));
         };
-        let online = &self.host.topology.online;
-        if cpus.is_empty() || !cpus.is_subset(online) {
-            return Err(failed(format!(
-                "cannot set CPU affinity of vCPU {vcpu} to '{cpus}': Invalid argument: the host \
-                 has {online}"
-            )));
-        }
-        let count = running.vcpus.len();
-        let Some(affinity) = running.vcpus.get_mut(&vcpu) else {
-            return Err(failed(format!(
-                "guest {guest} has no vCPU {vcpu}: it has {count} running"
-            )));
-        };
-        affinity.clone_from(cpus);
+        self.set_affinity(&guest, &mut running.vcpus, &format!("vCPU {vcpu}"), vcpu, cpus)?;
         change.write_running(&guest, &running)
     }
 
@@ -43,28 +30,53 @@ impl EmbeddedHypervisor {
         let Some(mut running) = change.running(&guest)? else {
             return Err(self.no_guest(&guest));
         };
-        let online = &self.host.topology.online;
-        let all = pins.vcpus.values().chain(&pins.emulator).chain(pins.iothreads.values());
-        if let Some(cpus) = all.into_iter().find(|c| c.is_empty() || !c.is_subset(online)) {
-            return Err(failed(format!(
-                "cannot set CPU affinity to '{cpus}': Invalid argument: the host has {online}"
-            )));
-        }
         for (vcpu, cpus) in &pins.vcpus {
-            let affinity = running.vcpus.get_mut(vcpu);
-            *affinity.ok_or_else(|| failed(format!("guest {guest} has no vCPU {vcpu}")))? =
-                cpus.clone();
+            self.set_affinity(&guest, &mut running.vcpus, &format!("vCPU {vcpu}"), *vcpu, cpus)?;
         }
         for (id, cpus) in &pins.iothreads {
-            let affinity = running.iothreads.get_mut(id);
-            *affinity.ok_or_else(|| failed(format!("guest {guest} has no I/O thread {id}")))? =
-                cpus.clone();
+            self.set_affinity(
+                &guest,
+                &mut running.iothreads,
+                &format!("I/O thread {id}"),
+                *id,
+                cpus,
+            )?;
         }
         if let Some(cpus) = &pins.emulator {
+            self.can_run_on("the emulator", cpus)?;
             running.emulator.clone_from(cpus);
         }
         let Some(live) = change.live(&guest)? else { return Err(self.no_guest(&guest)) };
         change.write_started(&guest, &with_pins(&live, pins)?, &running)
+    }
+
+    /// What the kernel would say to such a mask.
+    fn can_run_on(&self, thread: &str, cpus: &CpuSet) -> Result<(), PortError> {
+        let online = &self.host.topology.online;
+        if !cpus.is_empty() && cpus.is_subset(online) {
+            return Ok(());
+        }
+        Err(failed(format!(
+            "cannot set CPU affinity of {thread} to '{cpus}': Invalid argument: the host has \
+             {online}"
+        )))
+    }
+
+    fn set_affinity<K: Ord>(
+        &self,
+        guest: &GuestUuid,
+        threads: &mut BTreeMap<K, CpuSet>,
+        name: &str,
+        id: K,
+        cpus: &CpuSet,
+    ) -> Result<(), PortError> {
+        self.can_run_on(name, cpus)?;
+        let count = threads.len();
+        let Some(affinity) = threads.get_mut(&id) else {
+            return Err(failed(format!("guest {guest} has no {name}: it has {count} running")));
+        };
+        affinity.clone_from(cpus);
+        Ok(())
     }
 
     /// Moves pages of the guest from one node to another: so many, or all. Says how many.
