@@ -188,15 +188,12 @@ fn a_daemon_that_comes_back_is_found_again() {
     assert!(text.contains("systemctl status libvirtd"), "{text}");
     assert!(begun.elapsed() >= Duration::from_secs(5), "it waited for it: {:?}", begun.elapsed());
     daemon.restart_daemon();
-    let until = Instant::now() + Duration::from_secs(20);
-    while hypervisor.state(&id).expect("the guest ran on") != DomainState::Running {
-        assert!(Instant::now() < until, "the guest is found running");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    taken_up_again(&hypervisor, &id);
     daemon.kill_daemon();
     daemon.restart_daemon();
     let guests = hypervisor.guests().expect("a question is asked once more");
     assert!(guests.iter().any(|guest| guest.uuid == id), "{guests:?}");
+    taken_up_again(&hypervisor, &id);
 
     let mut impatient = surroundings();
     impatient.cancel = Cancel::default();
@@ -209,12 +206,20 @@ fn a_daemon_that_comes_back_is_found_again() {
     assert!(matches!(stopped, Err(PortError::Cancelled)), "{stopped:?}");
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     daemon.restart_daemon();
-    // A daemon that has just come up finds its guests one after the other.
-    let until = Instant::now() + Duration::from_secs(20);
-    while hypervisor.destroy(&id).is_err() {
-        assert!(Instant::now() < until, "the guest can be switched off once it is found");
+    taken_up_again(&hypervisor, &id);
+    hypervisor.destroy(&id).expect("switched off");
+}
+
+/// A daemon that has just come up takes its guests up one after the other, and loses one if it is
+/// killed meanwhile. Its state says "running" before that; a change has to wait for it.
+fn taken_up_again(hypervisor: &LibvirtHypervisor, guest: &GuestUuid) {
+    let pins = Pins { emulator: Some(CpuSet::single(Pcpu(0))), ..Pins::default() };
+    let until = Instant::now() + Duration::from_secs(60);
+    while let Err(error) = hypervisor.pin_live(guest, &pins) {
+        assert!(Instant::now() < until, "the guest ran on, and is taken up again: {error}");
         std::thread::sleep(Duration::from_millis(100));
     }
+    assert_eq!(hypervisor.state(guest).expect("read"), DomainState::Running);
 }
 
 /// A small Linux, with its agent and without: the first is asked by the agent, the second has only
