@@ -46,7 +46,7 @@ pub use plan::{
 pub use process::{MappingFacts, MappingPolicy, ThreadFacts};
 pub use reason::Reason;
 pub use refusal::Refusal;
-pub use request::{BindRule, CpuPools, Policy, Request};
+pub use request::{BindRule, CpuPools, L3Policy, Policy, Request, SmtPolicy};
 pub use topology::{
     Allowed, Core, DeviceKind, Host, Hypervisor, L3Domain, Locality, Node, Package, PciDevice,
     Topology,

@@ -40,6 +40,31 @@ pub enum Policy {
     Unbound,
 }
 
+/// Which L3 domains a guest gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum L3Policy {
+    /// As few as can be.
+    Compact,
+    /// As many as there are in its nodes, with equal shares.
+    Spread,
+    /// So many in all.
+    Exactly(u32),
+}
+
+/// How vCPUs sit on the threads of cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SmtPolicy {
+    /// Siblings together where there are any, else any thread.
+    #[default]
+    Prefer,
+    /// Siblings together, or refused.
+    Require,
+    /// A core for each vCPU, and nobody on the sibling.
+    Isolate,
+    /// A core for each vCPU as far as there are; the sibling may be others'.
+    Avoid,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BindRule {
     pub vcpus: VcpuSet,

@@ -82,6 +82,7 @@ mod availability;
 mod binding;
 mod changes;
 mod emulator;
+pub mod fit;
 mod fitness;
 mod frozen;
 mod guest_cpu;

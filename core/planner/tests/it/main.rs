@@ -3,6 +3,7 @@
 mod binding;
 mod changes;
 mod emulator;
+mod fit;
 mod frozen;
 mod guest_cpu;
 mod judge;

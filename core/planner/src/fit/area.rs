@@ -1,0 +1,311 @@
+//! Some vCPUs in one area: which L3 domains, and how many vCPUs on each.
+//!
+//! # Compact
+//!
+//! As few domains as can hold them. Of those choices, first the one that opens the fewest free
+//! domains without filling them, then the one that leaves the fewest places over in the domains it
+//! uses: whole domains stay whole for the next guest, and what is left of the others stays usable.
+//!
+//! Every one of these numbers is a sum over the domains used, as are the preferences after them. So
+//! the cheapest choice is found domain by domain: the cheapest way to have seated `n` vCPUs in the
+//! domains so far, for each `n`.
+//!
+//! # Spread
+//!
+//! As many domains as there are, but no more than the guest has cores' worth of vCPUs, with equal
+//! shares or shares that differ by at most one core. A host half taken may not have equal shares to
+//! give on so many domains; then fewer domains with equal shares are better than more with unequal
+//! ones, for the slowest domain holds up the rest. Only where no number of domains gives equal
+//! shares are they as equal as can be.
+//!
+//! `--l3 N` is the same with the number given.
+
+use super::cost::{Cost, Field};
+use super::layout::Layout;
+use super::seat::{Seat, Spot};
+use super::stock::Stock;
+
+/// What is asked of one area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    pub vcpus: u32,
+    pub seat: Seat,
+    pub domains: Domains,
+    /// vCPUs to a core of the guest: 2 where siblings are given in pairs.
+    pub per_core: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domains {
+    Compact,
+    Spread,
+    Exactly(u32),
+}
+
+/// An answer: how many vCPUs on which segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    pub cost: Cost,
+    /// By segment, none empty.
+    pub by_segment: Vec<(usize, u32)>,
+}
+
+/// A domain that could take part.
+struct Candidate<'a> {
+    spot: Spot<'a>,
+    capacity: u32,
+    wholly_free: bool,
+}
+
+/// The cheapest share, or `None` when the area cannot seat them. `keep` are segments of which some
+/// whole cores must stay free.
+pub fn share(
+    layout: &Layout,
+    stock: &Stock,
+    area: usize,
+    ask: &Ask,
+    keep: Option<(usize, u32)>,
+) -> Option<Share> {
+    if ask.seat.capacity(stock.area(area)) < ask.vcpus {
+        return None;
+    }
+    let candidate = |segment: usize| {
+        let spot = Spot { layout, stock, segment };
+        let places = spot.places();
+        let capacity = ask.seat.capacity(places);
+        let wholly_free = spot.is_wholly_free();
+        (capacity > 0).then_some(Candidate { spot, capacity, wholly_free })
+    };
+    let candidates: Vec<Candidate> =
+        layout.areas[area].segments.clone().filter_map(candidate).collect();
+    match ask.domains {
+        Domains::Compact => compact(&candidates, ask, keep),
+        Domains::Spread => spread(&candidates, ask, keep),
+        Domains::Exactly(domains) => exactly(&candidates, ask, domains as usize, keep),
+    }
+}
+
+impl Candidate<'_> {
+    /// What `count` vCPUs here cost under `compact`.
+    fn compact_cost(&self, count: u32, seats: Cost) -> Cost {
+        let opened = self.wholly_free && count < self.capacity;
+        seats
+            + Cost::of(Field::L3First, 1)
+            + Cost::of(Field::L3Second, opened.into())
+            + Cost::of(Field::L3Third, (self.capacity - count).into())
+    }
+
+    fn costs(&self, most: u32, seat: Seat, keep: Option<(usize, u32)>) -> Vec<Cost> {
+        let mut costs = self.spot.costs(most.min(self.capacity), seat);
+        if let Some((_, cores)) = keep.filter(|(segment, _)| *segment == self.spot.segment) {
+            let may_lose = u64::from(self.spot.places().whole_cores.saturating_sub(cores));
+            for cost in &mut costs {
+                if cost.get(Field::CoresLost) > may_lose {
+                    *cost = Cost::MAX;
+                }
+            }
+        }
+        costs
+    }
+}
+
+fn compact(candidates: &[Candidate], ask: &Ask, keep: Option<(usize, u32)>) -> Option<Share> {
+    let holds_all = |candidate: &&Candidate| candidate.capacity >= ask.vcpus;
+    if keep.is_none() && ask.seat != Seat::Paired {
+        // With one domain there is nothing to weigh but which.
+        let one = candidates.iter().filter(holds_all).filter_map(|candidate| {
+            let seats = candidate.spot.cost(ask.vcpus, ask.seat)?;
+            let cost = candidate.compact_cost(ask.vcpus, seats);
+            Some((cost, candidate.spot.segment))
+        });
+        if let Some((cost, segment)) = one.min() {
+            return Some(Share { cost, by_segment: vec![(segment, ask.vcpus)] });
+        }
+    }
+    let mut fold = Fold::new(ask.vcpus as usize, 0);
+    for candidate in candidates {
+        let costs = candidate.costs(ask.vcpus, ask.seat, keep);
+        let counts = (1..costs.len()).filter(|count| costs[*count] != Cost::MAX);
+        let options: Vec<(usize, Cost)> = counts
+            .map(|count| (count, candidate.compact_cost(count as u32, costs[count])))
+            .collect();
+        fold.add(&options);
+    }
+    fold.finish(candidates, ask, 0)
+}
+
+fn spread(candidates: &[Candidate], ask: &Ask, keep: Option<(usize, u32)>) -> Option<Share> {
+    let cores_worth = ask.vcpus.div_ceil(ask.per_core) as usize;
+    let least = fewest(candidates, ask.vcpus);
+    let most = candidates.len().min(cores_worth).max(least);
+    let unused = |domains: usize| Cost::of(Field::L3Second, (candidates.len() - domains) as u64);
+    let equal = (1..=most).rev().find_map(|domains| {
+        let share = in_equal_shares(candidates, ask, domains, keep)?;
+        Some(Share { cost: share.cost + unused(domains), ..share })
+    });
+    equal.or_else(|| {
+        let share =
+            (least..=most).rev().find_map(|d| as_equal_as_can_be(candidates, ask, d, keep))?;
+        let domains = share.by_segment.len();
+        Some(Share { cost: share.cost + unused(domains), ..share })
+    })
+}
+
+fn exactly(
+    candidates: &[Candidate],
+    ask: &Ask,
+    domains: usize,
+    keep: Option<(usize, u32)>,
+) -> Option<Share> {
+    in_equal_shares(candidates, ask, domains, keep)
+        .or_else(|| as_equal_as_can_be(candidates, ask, domains, keep))
+}
+
+/// The fewest domains that can hold so many.
+fn fewest(candidates: &[Candidate], vcpus: u32) -> usize {
+    let mut capacities: Vec<u32> = candidates.iter().map(|c| c.capacity).collect();
+    capacities.sort_unstable_by(|a, b| b.cmp(a));
+    let mut held = 0;
+    let needed = capacities.iter().position(|capacity| {
+        held += capacity;
+        held >= vcpus
+    });
+    needed.map_or(candidates.len() + 1, |index| index + 1)
+}
+
+/// On so many domains, with shares that differ by at most one core's worth.
+fn in_equal_shares(
+    candidates: &[Candidate],
+    ask: &Ask,
+    domains: usize,
+    keep: Option<(usize, u32)>,
+) -> Option<Share> {
+    let per_core = ask.per_core as usize;
+    let vcpus = ask.vcpus as usize;
+    if domains == 0 || domains > candidates.len() || domains > vcpus {
+        return None;
+    }
+    // Shares of `cores` or `cores + 1` cores' worth. An average tells which can be meant.
+    let average = vcpus / domains;
+    let lowest = (average / per_core).saturating_sub(1).max(1);
+    let shares = (lowest..=average / per_core + 2).filter_map(|cores| {
+        let range = (cores - 1) * per_core + 1..=(cores + 1) * per_core;
+        let mut capacities: Vec<usize> = candidates
+            .iter()
+            .map(|candidate| candidate.capacity as usize)
+            .filter(|capacity| capacity >= range.start())
+            .map(|capacity| capacity.min(*range.end()))
+            .collect();
+        capacities.sort_unstable_by(|a, b| b.cmp(a));
+        let held: usize = capacities.iter().take(domains).sum();
+        let possible =
+            capacities.len() >= domains && held >= vcpus && domains * range.start() <= vcpus;
+        if !possible {
+            return None;
+        }
+        let mut fold = Fold::new(vcpus, domains);
+        for candidate in candidates {
+            let costs = candidate.costs(*range.end() as u32, ask.seat, keep);
+            let counts = range.clone().filter(|n| costs.get(*n).is_some_and(|c| *c != Cost::MAX));
+            fold.add(&counts.map(|count| (count, costs[count])).collect::<Vec<_>>());
+        }
+        fold.finish(candidates, ask, domains)
+    });
+    shares.min_by_key(|share| share.cost)
+}
+
+/// On so many domains; the sum of squares is least where shares are most equal.
+fn as_equal_as_can_be(
+    candidates: &[Candidate],
+    ask: &Ask,
+    domains: usize,
+    keep: Option<(usize, u32)>,
+) -> Option<Share> {
+    if domains == 0 || domains > candidates.len() {
+        return None;
+    }
+    let mut fold = Fold::new(ask.vcpus as usize, domains);
+    for candidate in candidates {
+        let costs = candidate.costs(ask.vcpus, ask.seat, keep);
+        let counts = (1..costs.len()).filter(|count| costs[*count] != Cost::MAX);
+        let option = |count: usize| {
+            let cores = (count as u64).div_ceil(u64::from(ask.per_core));
+            (count, costs[count] + Cost::of(Field::L3Third, cores * cores))
+        };
+        fold.add(&counts.map(option).collect::<Vec<_>>());
+    }
+    let share = fold.finish(candidates, ask, domains)?;
+    Some(Share { cost: share.cost + Cost::of(Field::L3First, 1), ..share })
+}
+
+/// The cheapest way to have seated `n` vCPUs on `d` of the domains so far; `d` is not counted when
+/// the number of domains is free.
+struct Fold {
+    vcpus: usize,
+    rows: usize,
+    costs: Vec<Cost>,
+    /// For each domain, how many vCPUs it got in the cheapest way to each state.
+    choices: Vec<Vec<u16>>,
+}
+
+impl Fold {
+    fn new(vcpus: usize, domains: usize) -> Self {
+        let rows = domains + 1;
+        let mut costs = vec![Cost::MAX; rows * (vcpus + 1)];
+        costs[0] = Cost::default();
+        Self { vcpus, rows, costs, choices: Vec::new() }
+    }
+
+    fn add(&mut self, options: &[(usize, Cost)]) {
+        let width = self.vcpus + 1;
+        let step = usize::from(self.rows > 1);
+        let mut next = self.costs.clone();
+        let mut choice = vec![0u16; next.len()];
+        for row in 0..self.rows - step {
+            for before in 0..width {
+                let cost = self.costs[row * width + before];
+                if cost == Cost::MAX {
+                    continue;
+                }
+                for (count, more) in options {
+                    let after = before + count;
+                    if after > self.vcpus {
+                        break;
+                    }
+                    let index = (row + step) * width + after;
+                    let total = cost + *more;
+                    if total < next[index] {
+                        next[index] = total;
+                        choice[index] = *count as u16;
+                    }
+                }
+            }
+        }
+        self.costs = next;
+        self.choices.push(choice);
+    }
+
+    fn finish(mut self, candidates: &[Candidate], ask: &Ask, domains: usize) -> Option<Share> {
+        let width = self.vcpus + 1;
+        let step = usize::from(self.rows > 1);
+        let (mut row, mut left) = (domains, self.vcpus);
+        let cost = self.costs[row * width + left];
+        // One vCPU of an odd number has no partner; two without one are against `require`.
+        let alone = cost.get(Field::SharedCores);
+        if cost == Cost::MAX || (ask.seat == Seat::Paired && alone > u64::from(ask.vcpus % 2)) {
+            return None;
+        }
+        let mut by_segment = Vec::new();
+        for candidate in candidates.iter().rev() {
+            let choice = self.choices.pop()?;
+            let count = usize::from(choice[row * width + left]);
+            if count > 0 {
+                by_segment.push((candidate.spot.segment, count as u32));
+                left -= count;
+                row -= step;
+            }
+        }
+        by_segment.reverse();
+        Some(Share { cost, by_segment })
+    }
+}

@@ -1,0 +1,330 @@
+//! What a host is, in the shape in which the search walks it: areas of segments of cores of threads.
+//!
+//! An **area** is what one vNUMA node may be made of: a pNUMA node with CPUs. Under L3-as-NUMA, where
+//! firmware calls each L3 domain a node without dividing the memory, the nodes of a package are one
+//! area: there an own node's memory means nothing, and the L3 domains are placed by as such.
+//!
+//! A **segment** is the part of an L3 domain that lies in one area. Where nodes hold whole domains
+//! (EPYC) it is the domain; where a domain spans nodes (sub-NUMA clustering) each node has its part.
+//! Where no L3 is described, the area is one segment.
+//!
+//! Hosts of one make share a layout: what changes is in [`super::Stock`].
+
+use numawise_model::{CpuSet, Id, Node, NodeSet, Pcpu, Pnode, Topology};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// The most threads of a core that are looked at together; a core that claims more (a firmware that
+/// puts every CPU in one) is cut into several.
+const WIDEST_CORE: usize = 16;
+
+/// A host without its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub areas: Vec<Area>,
+    pub segments: Vec<Segment>,
+    pub cores: Vec<Core>,
+    /// Threads by core: pCPU numbers.
+    pub threads: Vec<u32>,
+    /// From area to area, row by row.
+    distance: Vec<u32>,
+    /// Areas that no distance tells apart have the same number.
+    pub twins: Vec<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// One node, or the nodes of a package under L3-as-NUMA.
+    pub nodes: NodeSet,
+    /// Where its memory is: of its own nodes those that have any, else the nearest that has.
+    pub memory_nodes: NodeSet,
+    /// Areas that draw on the same memory have the same pool, and no two pools share a node.
+    pub pool: usize,
+    pub segments: Range<usize>,
+    pub package: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub area: usize,
+    pub cores: Range<usize>,
+    /// Online threads.
+    pub width: u32,
+    /// The same number of threads on every core, and ids in the order of the cores: then there is a
+    /// shorter way to the cheapest threads.
+    pub regular: bool,
+    pub l3_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Core {
+    pub threads: Range<usize>,
+}
+
+impl Core {
+    pub fn width(&self) -> u32 {
+        self.threads.len() as u32
+    }
+
+    /// A bit for each thread.
+    pub fn all(&self) -> u16 {
+        ((1u32 << self.threads.len()) - 1) as u16
+    }
+}
+
+impl Layout {
+    pub fn of(topology: &Topology) -> Self {
+        let groups = areas(topology);
+        let mut layout = Self {
+            areas: Vec::new(),
+            segments: Vec::new(),
+            cores: Vec::new(),
+            threads: Vec::new(),
+            distance: distances(topology, &groups),
+            twins: Vec::new(),
+        };
+        let memory = memory_nodes(topology, &groups);
+        for ((nodes, cpus), memory_nodes) in groups.iter().zip(memory) {
+            let first = layout.segments.len();
+            for (cpus, l3_bytes) in segments(topology, cpus) {
+                layout.add_segment(topology, first, cpus, l3_bytes);
+            }
+            layout.areas.push(Area {
+                memory_nodes,
+                nodes: nodes.clone(),
+                pool: 0,
+                segments: first..layout.segments.len(),
+                package: cpus.first().and_then(|cpu| topology.package_of(cpu)).map(|id| id.0),
+            });
+        }
+        for (index, area) in layout.areas.iter().enumerate() {
+            layout.segments[area.segments.clone()].iter_mut().for_each(|s| s.area = index);
+        }
+        layout.number_pools();
+        layout.twins = twins(layout.areas.len(), |a, b| layout.distance(a, b));
+        layout
+    }
+
+    fn number_pools(&mut self) {
+        let mut pools: Vec<NodeSet> = Vec::new();
+        for area in &mut self.areas {
+            area.pool =
+                pools.iter().position(|nodes| *nodes == area.memory_nodes).unwrap_or_else(|| {
+                    pools.push(area.memory_nodes.clone());
+                    pools.len() - 1
+                });
+        }
+    }
+
+    pub fn pools(&self) -> usize {
+        self.areas.iter().map(|area| area.pool + 1).max().unwrap_or(0)
+    }
+
+    fn add_segment(
+        &mut self,
+        topology: &Topology,
+        area: usize,
+        cpus: CpuSet,
+        l3_bytes: Option<u64>,
+    ) {
+        let first = self.cores.len();
+        for core in cores(topology, &cpus) {
+            for part in core.chunks(WIDEST_CORE) {
+                let start = self.threads.len();
+                self.threads.extend(part);
+                self.cores.push(Core { threads: start..self.threads.len() });
+            }
+        }
+        let cores = first..self.cores.len();
+        let regular = self.cores[cores.clone()].windows(2).all(|pair| {
+            let [a, b] =
+                [&self.threads[pair[0].threads.clone()], &self.threads[pair[1].threads.clone()]];
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a < b)
+        });
+        let width = cpus.len() as u32;
+        self.segments.push(Segment { area, cores, width, regular, l3_bytes });
+    }
+
+    pub fn distance(&self, from: usize, to: usize) -> u32 {
+        self.distance[from * self.areas.len() + to]
+    }
+
+    /// There and back: firmware tables need not be symmetric.
+    pub fn between(&self, a: usize, b: usize) -> u64 {
+        u64::from(self.distance(a, b)) + u64::from(self.distance(b, a))
+    }
+
+    pub fn segments_of(&self, area: usize) -> &[Segment] {
+        &self.segments[self.areas[area].segments.clone()]
+    }
+
+    pub fn cores_of(&self, segment: &Segment) -> &[Core] {
+        &self.cores[segment.cores.clone()]
+    }
+
+    pub fn area_of_node(&self, node: Pnode) -> Option<usize> {
+        self.areas.iter().position(|area| area.nodes.contains(node))
+    }
+
+    /// The most threads that a core of the host has.
+    pub fn smt_width(&self) -> u32 {
+        self.cores.iter().map(Core::width).max().unwrap_or(1)
+    }
+}
+
+/// Nodes that are areas together, with their CPUs. A CPU that firmware lists in several nodes is in
+/// the first.
+fn areas(topology: &Topology) -> Vec<(NodeSet, CpuSet)> {
+    let mut seen = CpuSet::new();
+    let mut nodes: Vec<(Pnode, CpuSet)> = Vec::new();
+    for node in &topology.nodes {
+        let own = node.cpus.difference(&seen);
+        seen.extend(&own);
+        if !own.is_empty() {
+            nodes.push((node.id, own));
+        }
+    }
+    let mut areas: Vec<(NodeSet, CpuSet)> = Vec::new();
+    let mut of_package: BTreeMap<u32, usize> = BTreeMap::new();
+    for (node, cpus) in nodes {
+        let sliced = cpus.first().and_then(|cpu| topology.package_of(cpu));
+        let together = sliced.filter(|package| has_l3_as_numa(topology, package.0 as usize));
+        match together.and_then(|package| of_package.get(&package.0).copied()) {
+            Some(index) => {
+                areas[index].0.insert(node);
+                areas[index].1.extend(&cpus);
+            }
+            None => {
+                if let Some(package) = together {
+                    of_package.insert(package.0, areas.len());
+                }
+                areas.push((NodeSet::single(node), cpus));
+            }
+        }
+    }
+    areas
+}
+
+/// Whether the nodes of a package are its L3 domains and nothing more: as many nodes as domains,
+/// the same CPUs, and either some of them without memory or all of them nearer than separate memory
+/// is ever told to be (11, where divided memory says 12 and up).
+pub fn has_l3_as_numa(topology: &Topology, package: usize) -> bool {
+    let Some(package) = topology.packages.get(package) else { return false };
+    let inside: Vec<&Node> =
+        topology.nodes.iter().filter(|n| !n.cpus.is_disjoint(&package.cpus)).collect();
+    if inside.len() < 2 {
+        return false;
+    }
+    let alike = inside.iter().all(|node| {
+        node.cpus.is_subset(&package.cpus)
+            && topology.l3_domains.iter().any(|domain| domain.cpus == node.cpus)
+    });
+    let without_memory = inside.iter().any(|node| !node.has_memory());
+    let near = || {
+        let pairs = inside.iter().flat_map(|a| inside.iter().map(move |b| (a, b)));
+        pairs
+            .filter(|(a, b)| a.id != b.id)
+            .all(|(a, b)| a.distances.get(&b.id).is_some_and(|distance| *distance <= 11))
+    };
+    alike && (without_memory || near())
+}
+
+/// For each area the nodes of its own that have memory to give; where it has none, all of those of
+/// the area that the nearest such node belongs to.
+fn memory_nodes(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<NodeSet> {
+    let allowed = &topology.allowed.memory_nodes;
+    let serves =
+        |node: &&Node| !node.is_memory_only() && node.has_memory() && allowed.contains(node.id);
+    let serving: Vec<&Node> = topology.nodes.iter().filter(serves).collect();
+    let own = |nodes: &NodeSet| -> NodeSet {
+        serving.iter().map(|node| node.id).filter(|id| nodes.contains(*id)).collect()
+    };
+    let of_nearest = |nodes: &NodeSet| {
+        let first = nodes.first()?;
+        let nearest = serving.iter().min_by_key(|node| {
+            let distance = topology.distance(first, node.id);
+            (distance.is_none(), distance, node.id)
+        })?;
+        let served = areas.iter().map(|(nodes, _)| nodes).find(|nodes| nodes.contains(nearest.id));
+        Some(served.map_or_else(|| NodeSet::single(nearest.id), own))
+    };
+    let of = |(nodes, _): &(NodeSet, CpuSet)| match own(nodes) {
+        own if own.is_empty() => of_nearest(nodes).unwrap_or_default(),
+        own => own,
+    };
+    areas.iter().map(of).collect()
+}
+
+/// The L3 domains within an area, then what no domain holds.
+fn segments(topology: &Topology, cpus: &CpuSet) -> Vec<(CpuSet, Option<u64>)> {
+    let mut left = cpus.clone();
+    let mut segments = Vec::new();
+    for domain in &topology.l3_domains {
+        let part = domain.cpus.intersection(&left);
+        if !part.is_empty() {
+            left = left.difference(&part);
+            segments.push((part, domain.size_bytes));
+        }
+    }
+    if !left.is_empty() {
+        segments.push((left, None));
+    }
+    segments.sort_by_key(|(cpus, _)| cpus.first());
+    segments
+}
+
+/// Cores by their lowest CPU; a CPU that no core lists is a core by itself.
+fn cores(topology: &Topology, cpus: &CpuSet) -> Vec<Vec<u32>> {
+    let mut left = cpus.clone();
+    let mut cores: Vec<Vec<u32>> = Vec::new();
+    for core in &topology.cores {
+        let part = core.cpus.intersection(&left);
+        if !part.is_empty() {
+            left = left.difference(&part);
+            cores.push(part.iter().map(Pcpu::get).collect());
+        }
+    }
+    cores.extend(left.iter().map(|cpu| vec![cpu.get()]));
+    cores.sort();
+    cores
+}
+
+/// Distances between areas: those of their first nodes. What firmware does not tell is as far as
+/// Linux takes it to be, 20.
+fn distances(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<u32> {
+    const LOCAL: u32 = 10;
+    const REMOTE: u32 = 20;
+    let firsts: Vec<Option<Pnode>> = areas.iter().map(|(nodes, _)| nodes.first()).collect();
+    let mut table = Vec::with_capacity(areas.len() * areas.len());
+    for (row, from) in firsts.iter().enumerate() {
+        for (column, to) in firsts.iter().enumerate() {
+            let told = from.zip(*to).and_then(|(from, to)| topology.distance(from, to));
+            table.push(if row == column { LOCAL } else { told.unwrap_or(REMOTE) });
+        }
+    }
+    table
+}
+
+/// Numbers areas such that two have the same number when every third area is as far from the one as
+/// from the other.
+fn twins(areas: usize, distance: impl Fn(usize, usize) -> u32) -> Vec<u32> {
+    let alike = |a: usize, b: usize| {
+        distance(a, b) == distance(b, a)
+            && (0..areas)
+                .filter(|c| *c != a && *c != b)
+                .all(|c| distance(a, c) == distance(b, c) && distance(c, a) == distance(c, b))
+    };
+    let mut numbers: Vec<u32> = Vec::new();
+    let mut firsts: Vec<usize> = Vec::new();
+    for area in 0..areas {
+        match firsts.iter().position(|first| alike(*first, area)) {
+            Some(number) => numbers.push(number as u32),
+            None => {
+                numbers.push(firsts.len() as u32);
+                firsts.push(area);
+            }
+        }
+    }
+    debug_assert!(numbers.iter().collect::<BTreeSet<_>>().len() == firsts.len());
+    numbers
+}
