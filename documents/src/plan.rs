@@ -10,8 +10,8 @@ use crate::request::RequestDoc;
 use crate::wire::{IdDoc, ListDoc, Wire, by_vnode, wire};
 use numawise_model::{
     Binding, Change, ChangedPart, CpuSet, Effect, GuestRef, GuestUuid, HelperPlacement, HostId,
-    HostRef, Mode, PageSize, Pcpu, Plan, PlanId, Pnode, Predicate, Vcpu, VirtualTopology, Vnode,
-    VnumaNode,
+    HostRef, Mode, NodeSet, PageSize, Pcpu, Plan, PlanId, Pnode, Predicate, Vcpu, VirtualTopology,
+    Vnode, VnumaNode,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,19 +127,27 @@ pub struct VnumaNodeDoc {
     pub memory_bytes: u64,
     pub host_node: IdDoc<Pnode>,
     pub memory_node: IdDoc<Pnode>,
+    /// Given only where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_nodes: Option<ListDoc<Pnode>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_nodes: Option<ListDoc<Pnode>>,
     pub distances: by_vnode::ByVnode,
 }
 
 impl Wire for VnumaNode {
     type Doc = VnumaNodeDoc;
     fn to_doc(&self) -> VnumaNodeDoc {
-        let Self { id, vcpus, memory_bytes, host_node, memory_node, distances } = self;
+        let Self { id, vcpus, memory_bytes, host_nodes, memory_nodes, distances } = self;
+        let several = |nodes: &NodeSet| (nodes.len() > 1).then(|| nodes.to_doc());
         VnumaNodeDoc {
             id: id.to_doc(),
             vcpus: vcpus.to_doc(),
             memory_bytes: *memory_bytes,
-            host_node: host_node.to_doc(),
-            memory_node: memory_node.to_doc(),
+            host_node: self.host_node().to_doc(),
+            memory_node: self.memory_node().to_doc(),
+            host_nodes: several(host_nodes),
+            memory_nodes: several(memory_nodes),
             distances: by_vnode::to_doc(distances),
         }
     }
@@ -148,11 +156,15 @@ impl Wire for VnumaNode {
             id: doc.id.0,
             vcpus: doc.vcpus.0,
             memory_bytes: doc.memory_bytes,
-            host_node: doc.host_node.0,
-            memory_node: doc.memory_node.0,
+            host_nodes: all_of(doc.host_nodes, doc.host_node.0),
+            memory_nodes: all_of(doc.memory_nodes, doc.memory_node.0),
             distances: by_vnode::from_doc(doc.distances),
         }
     }
+}
+
+fn all_of(several: Option<ListDoc<Pnode>>, one: Pnode) -> NodeSet {
+    several.map_or_else(|| NodeSet::single(one), |nodes| nodes.0)
 }
 
 impl PlanDoc {

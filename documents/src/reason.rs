@@ -1,6 +1,7 @@
 //! Reasons as they are written: tagged with `reason`, the fields beside it.
 
 use crate::wire::wire;
+use numawise_model::placement::{Footprint, Lost, MemoryReach, NodeLack, Proof, Score};
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{CpuSet, NodeSet, Owner, PageSize, Pnode, Reason, VcpuSet, Vnode};
 
@@ -35,6 +36,13 @@ wire! {
         KeepsFrozenTopology,
         Unbound,
         MemoryOnlyNodesLeftOut { nodes: NodeSet },
+        BestPlace { nodes: NodeSet, score: Score, proof: Proof },
+        WorsePlace { place: Lost },
+        NodeCannot { lack: NodeLack },
+        SideBySide { compact: Option<Footprint>, spread: Option<Footprint> },
+        MemoryReach { reach: MemoryReach },
+        SiblingsKeptIdle { cpus: CpuSet },
+        IsolatedFirst { cpus: CpuSet },
     }
 }
 
@@ -50,4 +58,4 @@ wire! {
     }
 }
 
-wire! { enum EmulatorChoiceDoc = EmulatorChoice { Housekeeping, GuestsOwn, HousekeepingAndOwn } }
+wire! { enum EmulatorChoiceDoc = EmulatorChoice { Housekeeping, GuestsOwn, HousekeepingAndOwn, Isolated } }

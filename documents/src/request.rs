@@ -1,5 +1,6 @@
 //! Requests as they are written.
 
+use crate::placement::BestDoc;
 use crate::wire::{IdDoc, ListDoc, Wire, wire};
 use numawise_model::{
     BindRule, CpuSet, MemoryMode, PageSize, Pnode, Policy, Request, Vcpu, VcpuSet,
@@ -31,6 +32,7 @@ wire! {
 pub enum PolicyDoc {
     Smart,
     OnNode { nodes: Vec<OnNodeDoc> },
+    Best(BestDoc),
     Rules { rules: Vec<BindRuleDoc> },
     Unbound,
 }
@@ -56,6 +58,7 @@ impl Wire for Policy {
                     .map(|(node, vcpus)| OnNodeDoc { node: node.to_doc(), vcpus: vcpus.to_doc() })
                     .collect(),
             },
+            Self::Best(best) => PolicyDoc::Best(best.to_doc()),
             Self::Rules(rules) => PolicyDoc::Rules { rules: rules.to_doc() },
             Self::Unbound => PolicyDoc::Unbound,
         }
@@ -66,6 +69,7 @@ impl Wire for Policy {
             PolicyDoc::OnNode { nodes } => {
                 Self::OnNode(nodes.into_iter().map(|n| (n.node.0, n.vcpus.0)).collect())
             }
+            PolicyDoc::Best(best) => Self::Best(Wire::from_doc(best)),
             PolicyDoc::Rules { rules } => Self::Rules(Wire::from_doc(rules)),
             PolicyDoc::Unbound => Self::Unbound,
         }

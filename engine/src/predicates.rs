@@ -50,8 +50,8 @@ pub fn taken(plan: &Plan, topology: &Topology) -> Option<Staleness> {
     if !cpus.is_empty() {
         return Some(Staleness::CpusTaken { cpus, by: by() });
     }
-    let vnodes = plan.vnuma.iter().flat_map(|vnuma| &vnuma.nodes);
-    let nodes: NodeSet = vnodes.map(|vnode| vnode.memory_node).collect();
+    let nodes =
+        plan.vnuma.as_ref().map(numawise_model::VirtualTopology::memory_nodes).unwrap_or_default();
     let online: NodeSet = topology.nodes.iter().map(|node| node.id).collect();
     let nodes = nodes.intersection(&online).difference(&allowed.memory_nodes);
     (!nodes.is_empty()).then(|| Staleness::MemoryTaken { nodes, by: by() })

@@ -7,6 +7,7 @@ pub mod events;
 pub mod findings;
 pub mod labels;
 pub mod obstacles;
+pub mod placement;
 pub mod predicates;
 pub mod reasons;
 pub mod refusals;

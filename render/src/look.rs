@@ -127,7 +127,7 @@ impl<'a> GuestView<'a> {
             binding: plan.binding.cpus.clone(),
             mode: Some(plan.binding.mode),
             cells: plan.vnuma.as_ref().map(|v| v.cells()).unwrap_or_default(),
-            memory_nodes: nodes.map(|n| (n.id, [n.memory_node].into_iter().collect())).collect(),
+            memory_nodes: nodes.map(|n| (n.id, n.memory_nodes.clone())).collect(),
             cpu: plan.vnuma.as_ref().map(|v| v.cpu).or(plan.cpu_before),
             helpers: plan.helpers.clone(),
             drift: Vec::new(),

@@ -10,6 +10,7 @@ mod host_source;
 mod input_file;
 mod libvirt_host;
 mod output;
+mod place_args;
 mod private_file;
 mod request_args;
 mod session;

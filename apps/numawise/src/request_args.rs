@@ -2,19 +2,22 @@
 
 use crate::failure::{USAGE, coded};
 use crate::output;
+use crate::place_args::PlaceArgs;
 use crate::size;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use numawise_model::{
-    BindRule, Finding, FindingKind, GuestConfig, Id, MemoryMode, PageSize, Pnode, Policy, Request,
-    Severity, Topology, VcpuSet, parse_rule,
+    BindRule, Finding, FindingKind, GuestConfig, Id, L3Policy, MemoryMode, PageSize, Pnode, Policy,
+    Request, Severity, Topology, VcpuSet, parse_rule,
 };
 
 #[derive(Args, Clone, Debug)]
 pub struct RequestArgs {
-    /// How vCPUs are given pCPUs.
+    /// How vCPUs are given pCPUs [default: compact].
     #[arg(long, value_enum)]
     policy: Option<PolicyName>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// With --policy manual: these vCPUs on this pNUMA node, like 1:0-31 (repeat).
     #[arg(long, value_name = "NODE:VCPUS")]
     on_node: Vec<String>,
@@ -53,6 +56,10 @@ pub struct RequestArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum, PartialEq, Eq)]
 enum PolicyName {
+    /// The best place, on the fewest L3 domains.
+    Compact,
+    /// The best place, on as many L3 domains as the nodes have, with equal shares.
+    Spread,
     /// Nodes by descending id, cores ascending, thread siblings adjacent, one to one.
     Smart,
     /// By node, with --on-node.
@@ -112,21 +119,31 @@ impl RequestArgs {
         }
     }
 
-    /// There is no silent default: one of --policy and --bind has to be named.
+    /// `compact` unless something else is named.
     pub fn policy(&self) -> Result<Policy> {
         let usage = |text: &str| Err(coded(USAGE, text));
+        let searches = matches!(self.policy, Some(PolicyName::Compact | PolicyName::Spread))
+            || (self.policy.is_none() && self.bind.is_empty() && self.on_node.is_empty());
+        if let Some(option) = self.place.given().filter(|_| !searches) {
+            return usage(&format!(
+                "{option} goes with --policy compact and --policy spread; the other ways to bind have \
+                 rules of their own"
+            ));
+        }
         match (self.policy, self.bind.is_empty(), self.on_node.is_empty()) {
+            (None | Some(PolicyName::Compact), true, true) => {
+                Ok(Policy::Best(self.place.best(L3Policy::Compact)?))
+            }
+            (Some(PolicyName::Spread), true, true) => {
+                Ok(Policy::Best(self.place.best(L3Policy::Spread)?))
+            }
             (Some(PolicyName::Smart), true, true) => Ok(Policy::Smart),
             (Some(PolicyName::Manual) | None, true, false) => self.nodes(),
             (None, false, true) => self.rules(),
             (Some(PolicyName::Manual), true, true) => usage(
                 "--policy manual needs to know where: add --on-node NODE:VCPUS, like 1:0-31 (repeat)",
             ),
-            (None, true, true) => usage(
-                "name how to bind: --policy smart, --policy manual --on-node NODE:VCPUS, or --bind \
-                 VCPUS:PCPUS; there is no default yet",
-            ),
-            _ => usage("--policy smart, --on-node and --bind are three ways to bind; give one"),
+            _ => usage("--policy NAME, --on-node and --bind are three ways to bind; give one"),
         }
     }
 

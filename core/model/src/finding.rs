@@ -132,6 +132,23 @@ pub enum FindingKind {
     },
 
     // Of a plan.
+    /// `avoid` could not be kept on these nodes: vCPUs share cores there.
+    CoresShared {
+        nodes: NodeSet,
+    },
+    /// The guest's shares of its L3 domains differ.
+    L3SharesUnequal {
+        vcpus: Vec<u32>,
+    },
+    /// The search was cut short.
+    NotProvenBest {
+        distance: u64,
+        bound: u64,
+    },
+    /// Helper threads on the sibling of a vCPU's pCPU.
+    EmulatorBesideVcpus {
+        cpus: CpuSet,
+    },
     UsesReservedCpus {
         cpus: CpuSet,
     },

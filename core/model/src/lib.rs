@@ -17,6 +17,7 @@ pub mod levels;
 pub mod list_text;
 pub mod observed;
 pub mod obstacle;
+pub mod placement;
 pub mod plan;
 pub mod process;
 pub mod reason;
@@ -39,6 +40,7 @@ pub use levels::{HugepageLevels, Levels, NodeLevels, PageCounts, PageSize, Utili
 pub use list_text::{ListError, ListErrorKind, Rule, parse_list, parse_mask, parse_rule};
 pub use observed::{GuestFacts, Sight, Unseen};
 pub use obstacle::{ForeignOwner, Manager, Obstacle};
+pub use placement::{Best, L3Policy, Proof, Score, SmtPolicy};
 pub use plan::{
     Binding, Change, ChangedPart, Effect, GuestRef, HelperPlacement, HostId, HostRef, MemoryMode,
     Plan, PlanId, Predicate, VirtualTopology, VnumaNode,
@@ -46,7 +48,7 @@ pub use plan::{
 pub use process::{MappingFacts, MappingPolicy, ThreadFacts};
 pub use reason::Reason;
 pub use refusal::Refusal;
-pub use request::{BindRule, CpuPools, L3Policy, Policy, Request, SmtPolicy};
+pub use request::{BindRule, CpuPools, Policy, Request};
 pub use topology::{
     Allowed, Core, DeviceKind, Host, Hypervisor, L3Domain, Locality, Node, Package, PciDevice,
     Topology,

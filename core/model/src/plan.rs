@@ -5,7 +5,7 @@ use crate::finding::Finding;
 use crate::guest::{
     GuestCell, GuestCpuTopology, GuestEdit, GuestFix, GuestUuid, PinEdit, VnumaEdit,
 };
-use crate::id_set::{CpuSet, VcpuSet};
+use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pnode, Vcpu, Vnode};
 use crate::ledger::{Claim, Mode};
 use crate::levels::{Levels, PageCounts, PageSize};
@@ -171,15 +171,35 @@ pub struct VnumaNode {
     pub id: Vnode,
     pub vcpus: VcpuSet,
     pub memory_bytes: u64,
-    /// Where its vCPUs are bound.
-    pub host_node: Pnode,
-    /// Where its memory is: `host_node`, or the nearest node with memory when that has none.
-    pub memory_node: Pnode,
+    /// Where its vCPUs are bound: one node, or under L3-as-NUMA the nodes of a package, whose memory
+    /// is not divided.
+    pub host_nodes: NodeSet,
+    /// Where its memory is: of those the ones with memory, else the nearest that have.
+    pub memory_nodes: NodeSet,
     /// To every vNUMA node, itself included.
     pub distances: BTreeMap<Vnode, u32>,
 }
 
+impl VnumaNode {
+    /// The lowest of the nodes that its vCPUs are bound to; distances are told from there.
+    pub fn host_node(&self) -> Pnode {
+        self.host_nodes.first().unwrap_or(Pnode(0))
+    }
+
+    /// The lowest of the nodes that its memory is from.
+    pub fn memory_node(&self) -> Pnode {
+        self.memory_nodes.first().unwrap_or_else(|| self.host_node())
+    }
+}
+
 impl VirtualTopology {
+    /// Every node that memory is from.
+    pub fn memory_nodes(&self) -> NodeSet {
+        let mut nodes = NodeSet::new();
+        self.nodes.iter().for_each(|node| nodes.extend(&node.memory_nodes));
+        nodes
+    }
+
     /// The guest's view alone.
     pub fn cells(&self) -> Vec<GuestCell> {
         self.nodes

@@ -4,6 +4,7 @@ use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pnode, Vnode};
 use crate::ledger::Owner;
 use crate::levels::PageSize;
+use crate::placement::{Footprint, Lost, MemoryReach, NodeLack, Proof, Score};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -79,6 +80,36 @@ pub enum Reason {
     VnumaOff,
     /// The guest keeps the topology it was first seen running with.
     KeepsFrozenTopology,
+    /// The best place: its score, and whether it is known to be the best.
+    BestPlace {
+        nodes: NodeSet,
+        score: Score,
+        proof: Proof,
+    },
+    /// A place that was possible, and the first preference on which it is worse.
+    WorsePlace {
+        place: Lost,
+    },
+    /// A node that could not have the whole guest.
+    NodeCannot {
+        lack: NodeLack,
+    },
+    /// Both ways to use the L3 domains, for this request and this host as it is.
+    SideBySide {
+        compact: Option<Footprint>,
+        spread: Option<Footprint>,
+    },
+    MemoryReach {
+        reach: MemoryReach,
+    },
+    /// Siblings that are kept idle, so that nobody else sits on the cores.
+    SiblingsKeptIdle {
+        cpus: CpuSet,
+    },
+    /// CPUs that the kernel leaves alone are for guests that are bound one to one.
+    IsolatedFirst {
+        cpus: CpuSet,
+    },
     /// No nodes take part: a request to unbind.
     Unbound,
     /// Nodes that hold only memory take part only when asked for.
@@ -111,4 +142,6 @@ pub enum EmulatorChoice {
     /// Housekeeping, and the guest's own CPUs of nodes that have none: preallocation on a bound
     /// node fails when the emulator may not run there.
     HousekeepingAndOwn,
+    /// A pCPU of its own.
+    Isolated,
 }

@@ -7,6 +7,7 @@ use crate::ids::{Pnode, Vcpu, Vnode};
 use crate::ledger::{ClaimConflict, Owner};
 use crate::levels::PageSize;
 use crate::obstacle::{ForeignOwner, Obstacle};
+use crate::placement::{NodeLack, WouldFit};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -17,6 +18,26 @@ pub enum Refusal {
         held: Vec<(Owner, CpuSet)>,
         reserved: CpuSet,
         overcommit_would_fit: bool,
+    },
+    /// Nowhere on this host: what each node lacks, and what would fit.
+    NoPlace {
+        vcpus: u32,
+        pages: u64,
+        page_size: PageSize,
+        nodes: Vec<NodeLack>,
+        held: Vec<(Owner, CpuSet)>,
+        /// The search was cut short: there may be a place.
+        gave_up: bool,
+        would_fit: Vec<WouldFit>,
+    },
+    /// Parts that do not add up to the guest's vCPUs, or are none.
+    SplitDoesNotAddUp {
+        parts: Vec<u32>,
+        vcpus: u32,
+    },
+    /// A device to be near to that this host does not have.
+    DeviceUnknown {
+        address: String,
     },
     /// A named node has fewer free pCPUs than vCPUs asked of it.
     NodeTooSmall {

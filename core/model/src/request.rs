@@ -3,6 +3,7 @@
 use crate::id_set::{CpuSet, VcpuSet};
 use crate::ids::Pnode;
 use crate::levels::PageSize;
+use crate::placement::Best;
 use crate::plan::MemoryMode;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,35 +35,12 @@ pub enum Policy {
     Smart,
     /// vCPUs by node; inside a node as `Smart` goes.
     OnNode(Vec<(Pnode, VcpuSet)>),
+    /// The best place by ordered preferences: compact, spread, or a number of L3 domains.
+    Best(Best),
     /// Several rules for a vCPU are united.
     Rules(Vec<BindRule>),
     /// No binding at all: what `unbind` asks for.
     Unbound,
-}
-
-/// Which L3 domains a guest gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum L3Policy {
-    /// As few as can be.
-    Compact,
-    /// As many as there are in its nodes, with equal shares.
-    Spread,
-    /// So many in all.
-    Exactly(u32),
-}
-
-/// How vCPUs sit on the threads of cores.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SmtPolicy {
-    /// Siblings together where there are any, else any thread.
-    #[default]
-    Prefer,
-    /// Siblings together, or refused.
-    Require,
-    /// A core for each vCPU, and nobody on the sibling.
-    Isolate,
-    /// A core for each vCPU as far as there are; the sibling may be others'.
-    Avoid,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

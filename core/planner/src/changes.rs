@@ -67,12 +67,11 @@ fn memory_differs(plan: &Plan, config: &GuestConfig) -> bool {
         return tuned != Numatune::default();
     };
     let mode = plan.request.memory_mode;
-    let nodes: NodeSet = topology.nodes.iter().map(|node| node.memory_node).collect();
+    let nodes = topology.memory_nodes();
     // libvirt prefers one node for a guest as a whole; it interleaves over all of them.
     let whole = mode != MemoryMode::Preferred || nodes.len() == 1;
     let memory = tuned.memory_nodeset.map(|set| (tuned.memory_mode.unwrap_or_default(), set));
-    let each =
-        |node: &numawise_model::VnumaNode| (node.id, (mode, NodeSet::single(node.memory_node)));
+    let each = |node: &numawise_model::VnumaNode| (node.id, (mode, node.memory_nodes.clone()));
     let memnodes: BTreeMap<Vnode, (MemoryMode, NodeSet)> = match mode {
         MemoryMode::Interleave => BTreeMap::new(),
         _ => topology.nodes.iter().map(each).collect(),

@@ -25,6 +25,17 @@ pub struct Helpers {
     pub placement: HelperPlacement,
     /// What of it is claimed, shared with other guests' helpers; the rest the guest holds anyway.
     pub housekeeping: CpuSet,
+    /// How it is claimed.
+    pub mode: Mode,
+}
+
+/// Helper CPUs whose sibling runs a vCPU of the guest.
+fn beside_vcpus(situation: &Situation, helpers: &CpuSet, own: &CpuSet) -> CpuSet {
+    let places = &situation.places;
+    let cores: std::collections::BTreeSet<_> =
+        own.iter().map(|cpu| places.core_start(cpu)).collect();
+    let beside = helpers.difference(own);
+    beside.iter().filter(|cpu| cores.contains(&places.core_start(*cpu))).collect()
 }
 
 pub fn place(
@@ -32,23 +43,29 @@ pub fn place(
     request: &Request,
     binding: &Binding,
     pages: &PageCounts,
+    own_cpu: Option<CpuSet>,
     notes: &mut Notes,
 ) -> Helpers {
     let own = binding.pcpus();
     let guest = situation.inputs.guest;
     let prefilled = request.vnuma
         && (request.page_size.is_huge() || guest.is_some_and(|guest| guest.immediate_allocation));
-    let mut housekeeping = housekeeping(situation, binding, pages);
+    let mode = if own_cpu.is_some() { Mode::Exclusive } else { Mode::Shared };
+    let mut housekeeping = match &own_cpu {
+        Some(cpus) => cpus.clone(),
+        None => housekeeping(situation, binding, pages),
+    };
     let added = match prefilled {
         _ if housekeeping.is_empty() => own.clone(),
         true => own_where_missing(situation, &own, &housekeeping, pages),
         false => CpuSet::new(),
     };
-    if prefilled {
+    if prefilled && own_cpu.is_none() {
         housekeeping.extend(&lent(situation, &housekeeping.union(&own), pages));
     }
     let cpus = housekeeping.union(&added);
     let why = match (housekeeping.is_empty(), added.is_empty()) {
+        _ if own_cpu.is_some() => EmulatorChoice::Isolated,
         (true, _) => EmulatorChoice::GuestsOwn,
         (false, true) => EmulatorChoice::Housekeeping,
         (false, false) => EmulatorChoice::HousekeepingAndOwn,
@@ -65,7 +82,11 @@ pub fn place(
     }
     let ids = guest.map(|guest| guest.iothreads.as_slice()).into_iter().flatten();
     let iothreads: BTreeMap<u32, CpuSet> = ids.map(|id| (*id, cpus.clone())).collect();
-    Helpers { placement: HelperPlacement { emulator: Some(cpus), iothreads }, housekeeping }
+    let beside = beside_vcpus(situation, &cpus, &own);
+    if !beside.is_empty() {
+        notes.finding(Severity::Warning, FindingKind::EmulatorBesideVcpus { cpus: beside });
+    }
+    Helpers { placement: HelperPlacement { emulator: Some(cpus), iothreads }, housekeeping, mode }
 }
 
 /// Reserved CPUs of the nodes that the guest's vCPUs or memory are on, as far as nobody holds them

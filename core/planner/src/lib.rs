@@ -82,11 +82,13 @@ mod availability;
 mod binding;
 mod changes;
 mod emulator;
+mod explain;
 pub mod fit;
 mod fitness;
 mod frozen;
 mod guest_cpu;
 mod memory;
+mod nearest;
 mod reserved;
 mod situation;
 pub mod tuning;
@@ -95,6 +97,7 @@ mod vnuma;
 pub use memory::{PagesLeft, pages_left};
 pub use reserved::default_reserved;
 
+use binding::Bound;
 use numawise_model::plan::HeldPages;
 use numawise_model::{
     Binding, Claim, ClaimId, CpuPools, CpuSet, Finding, FindingKind, FrozenTopology, GuestConfig,
@@ -174,8 +177,13 @@ pub fn plan(inputs: &Inputs, request: &Request) -> Result<Plan, Vec<Refusal>> {
         false => Vec::new(),
     };
     let pages_fit = memory::page_size_fits(&situation, request, &mut notes);
+    // Without whole pages there is no saying where they would be.
+    let searching = matches!(request.policy, Policy::Best(_));
+    if searching && !pages_fit {
+        return Err(notes.refusals);
+    }
     let placed = binding::bind(&situation, request, &mut notes)
-        .and_then(|binding| place(&situation, request, binding, pages_fit, &mut notes));
+        .and_then(|bound| place(&situation, request, bound, pages_fit, &mut notes));
     match placed {
         Some(placed) if notes.refusals.is_empty() => {
             let plan = assemble(&situation, request, placed, fixes, notes);
@@ -206,6 +214,9 @@ struct Placed {
     checked: Vec<Predicate>,
     helpers: HelperPlacement,
     housekeeping: CpuSet,
+    helper_mode: Mode,
+    /// Claimed with the vCPUs, and left idle.
+    kept_idle: CpuSet,
 }
 
 fn size_is_possible(inputs: &Inputs, request: &Request, notes: &mut Notes) -> bool {
@@ -228,18 +239,30 @@ fn size_is_possible(inputs: &Inputs, request: &Request, notes: &mut Notes) -> bo
 fn place(
     situation: &Situation,
     request: &Request,
-    binding: Binding,
+    Bound { binding, place }: Bound,
     pages_fit: bool,
     notes: &mut Notes,
 ) -> Option<Placed> {
     let (vnuma, promise) = if request.vnuma {
-        let cells = vnuma::cells(situation, &binding, request.cells_per_node, notes)?;
+        let cells = match &place {
+            Some(place) => {
+                vnuma::note_cells(&place.cells, notes);
+                place.cells.clone()
+            }
+            None => vnuma::cells(situation, &binding, request.cells_per_node, notes)?,
+        };
         let cpu = guest_cpu::topology(situation, &binding, &cells, request.max_sockets, notes);
         if !pages_fit {
             return None;
         }
-        let (homes, promise) = memory::for_cells(situation, request, &cells, notes)?;
-        let topology = vnuma::virtual_topology(situation, cells, &homes, cpu?, notes);
+        let pages = place.as_ref().map(|place| place.pages.as_slice());
+        let (homes, promise) = memory::for_cells(situation, request, &cells, pages, notes)?;
+        let mut topology = vnuma::virtual_topology(situation, cells, &homes, cpu?, notes);
+        let keeps = place.as_ref().is_some_and(|place| place.keeps_frozen);
+        if let Some(frozen) = situation.inputs.frozen.filter(|_| keeps) {
+            topology = binding::best::keep_frozen(frozen, topology);
+        }
+        notes.reason(explain::memory_reach(situation.topology, &topology));
         frozen::check(situation.inputs.frozen, &topology, request.new_topology, notes);
         (Some(topology), promise)
     } else {
@@ -249,9 +272,13 @@ fn place(
         }
         (None, memory::for_binding(situation, request, &binding, notes))
     };
-    let helpers = emulator::place(situation, request, &binding, &promise.pages, notes);
+    notes.reason(explain::side_by_side(situation, request));
+    let (kept_idle, own) = place.map(|place| (place.kept_idle, place.emulator)).unwrap_or_default();
+    let helpers = emulator::place(situation, request, &binding, &promise.pages, own, notes);
     Some(Placed {
         binding,
+        kept_idle,
+        helper_mode: helpers.mode,
         vnuma,
         pages: promise.pages,
         checked: promise.checked,
@@ -269,11 +296,11 @@ fn assemble(
 ) -> Plan {
     let inputs = situation.inputs;
     let claims = claims(situation, &placed);
-    let pcpus = placed.binding.pcpus();
+    let pcpus = placed.binding.pcpus().union(&placed.kept_idle);
     let mut requires = vec![Predicate::CpusUnclaimed { cpus: pcpus, mode: placed.binding.mode }];
     if !placed.housekeeping.is_empty() {
         let cpus = placed.housekeeping.clone();
-        requires.push(Predicate::CpusUnclaimed { cpus, mode: Mode::Shared });
+        requires.push(Predicate::CpusUnclaimed { cpus, mode: placed.helper_mode });
     }
     requires.extend(placed.checked);
     requires.push(Predicate::FrozenTopology { digest: inputs.stamp.frozen_digest.clone() });
@@ -304,7 +331,7 @@ fn claims(situation: &Situation, placed: &Placed) -> Vec<Claim> {
     let mut claims = vec![Claim {
         id: for_vcpus,
         owner: owner.clone(),
-        cpus: placed.binding.pcpus(),
+        cpus: placed.binding.pcpus().union(&placed.kept_idle),
         mode: placed.binding.mode,
         purpose: Purpose::Vcpus,
         pages: placed.pages.clone(),
@@ -315,7 +342,7 @@ fn claims(situation: &Situation, placed: &Placed) -> Vec<Claim> {
             id: for_helpers,
             owner,
             cpus: placed.housekeeping.clone(),
-            mode: Mode::Shared,
+            mode: placed.helper_mode,
             purpose: Purpose::Helpers,
             pages: PageCounts::new(),
             source: Source::Numawise,

@@ -39,15 +39,15 @@ use crate::situation::Situation;
 use crate::vnuma::Cell;
 use numawise_model::plan::HeldPages;
 use numawise_model::{
-    Binding, FindingKind, Host, Ledger, Node, PageCounts, PageSize, Pnode, Predicate, Reason,
-    Refusal, Request, Severity, Vnode,
+    Binding, FindingKind, Host, Ledger, Node, NodeSet, PageCounts, PageSize, Pnode, Predicate,
+    Reason, Refusal, Request, Severity, Vnode,
 };
 use std::collections::BTreeMap;
 
 /// Where a cell's memory is, and how much of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
-    pub node: Pnode,
+    pub nodes: NodeSet,
     pub memory_bytes: u64,
 }
 
@@ -139,17 +139,20 @@ pub fn page_size_fits(situation: &Situation, request: &Request, notes: &mut Note
     true
 }
 
-/// Shares the memory out over the cells and checks that it is there.
+/// Shares the memory out over the cells and checks that it is there. `found` are the shares where
+/// they are known already.
 pub fn for_cells(
     situation: &Situation,
     request: &Request,
     cells: &[Cell],
+    found: Option<&[u64]>,
     notes: &mut Notes,
 ) -> Option<(Vec<Home>, Promise)> {
     let size = request.page_size;
     let total = request.memory_bytes / size.bytes();
     let weights: Vec<u64> = cells.iter().map(|cell| cell.vcpus.len() as u64).collect();
-    let Some(shares) = share_pages(total, &weights) else {
+    let shares = found.map_or_else(|| share_pages(total, &weights), |pages| Some(pages.to_vec()));
+    let Some(shares) = shares else {
         let vnodes = cells.len() as u32;
         notes.refuse(Refusal::FewerPagesThanNodes { pages: total, page_size: size, vnodes });
         return None;
@@ -158,10 +161,11 @@ pub fn for_cells(
     let mut homes = Vec::new();
     let mut pages = PageCounts::new();
     for (cell, share) in cells.iter().zip(shares) {
-        let Some(node) = memory_node(situation, cell, notes) else { continue };
+        let Some(nodes) = memory_nodes(situation, cell, notes) else { continue };
+        let node = nodes.first().unwrap_or_else(|| cell.host_node());
         notes.reason(Reason::MemoryShared { vnode: cell.id, pages: share, page_size: size, node });
-        *pages.entry(node).or_default().entry(size).or_insert(0) += share;
-        homes.push(Home { node, memory_bytes: share * size.bytes() });
+        deal_out(situation, &nodes, size, share, &mut pages);
+        homes.push(Home { nodes, memory_bytes: share * size.bytes() });
     }
     let mut checked = Vec::new();
     for (node, wanted) in in_size(&pages, size) {
@@ -176,6 +180,32 @@ pub fn for_cells(
         }
     }
     (homes.len() == cells.len()).then_some((homes, Promise { pages, checked }))
+}
+
+/// Pages of one cell over the nodes that its memory is from: what each has left, the lowest first,
+/// and what is left over on the first, where the check will find it.
+fn deal_out(
+    situation: &Situation,
+    nodes: &NodeSet,
+    size: PageSize,
+    pages: u64,
+    dealt: &mut PageCounts,
+) {
+    let mut rest = pages;
+    for node in nodes.iter() {
+        let so_far = dealt.entry(node).or_default().entry(size).or_insert(0);
+        let left = match nodes.len() {
+            1 => rest,
+            _ => left_on(situation, node, size).available().unwrap_or(rest).saturating_sub(*so_far),
+        };
+        let here = left.min(rest);
+        *so_far += here;
+        rest -= here;
+    }
+    if let Some(first) = nodes.first().filter(|_| rest > 0) {
+        *dealt.entry(first).or_default().entry(size).or_insert(0) += rest;
+    }
+    dealt.retain(|_, sizes| sizes.values().any(|pages| *pages > 0));
 }
 
 fn not_enough(
@@ -272,27 +302,31 @@ fn largest_remainder(total: u64, weights: &[u64]) -> Vec<u64> {
     shares
 }
 
-/// The node that holds a cell's memory, or a refusal.
-fn memory_node(situation: &Situation, cell: &Cell, notes: &mut Notes) -> Option<Pnode> {
+/// The nodes that hold a cell's memory, or a refusal.
+fn memory_nodes(situation: &Situation, cell: &Cell, notes: &mut Notes) -> Option<NodeSet> {
     let topology = situation.topology;
     let allowed = &topology.allowed.memory_nodes;
-    let cpu_node = cell.host_node;
+    let cpu_node = cell.host_node();
     let serves =
         |node: &&Node| !node.is_memory_only() && node.has_memory() && allowed.contains(node.id);
+    let own = topology.nodes.iter().filter(serves).filter(|node| cell.host_nodes.contains(node.id));
+    let own: NodeSet = own.map(|node| node.id).collect();
+    if !own.is_empty() {
+        return Some(own);
+    }
     let candidates = topology.nodes.iter().filter(serves);
     let nearest = candidates.min_by_key(|node| {
         let distance = topology.distance(cpu_node, node.id);
-        (node.id != cpu_node, distance.is_none(), distance, node.id)
+        (distance.is_none(), distance, node.id)
     });
     match nearest {
-        Some(node) if node.id == cpu_node => Some(cpu_node),
         Some(node) => {
             let (vnode, memory_node) = (cell.id, node.id);
             let distance = topology.distance(cpu_node, memory_node);
             notes.reason(Reason::MemoryFromNeighbour { vnode, cpu_node, memory_node, distance });
             let kind = FindingKind::MemoryOnOtherNode { vnode, cpu_node, memory_node };
             notes.finding(Severity::Warning, kind);
-            Some(memory_node)
+            Some(NodeSet::single(memory_node))
         }
         None => {
             notes.refuse(no_memory(situation, cell.id, cpu_node));
@@ -317,7 +351,7 @@ fn no_memory(situation: &Situation, vnode: Vnode, node: Pnode) -> Refusal {
 
 fn leave_out_memory_only(situation: &Situation, notes: &mut Notes) {
     let nodes = situation.topology.nodes.iter().filter(|node| node.is_memory_only());
-    let nodes: numawise_model::NodeSet = nodes.map(|node| node.id).collect();
+    let nodes: NodeSet = nodes.map(|node| node.id).collect();
     if !nodes.is_empty() {
         notes.reason(Reason::MemoryOnlyNodesLeftOut { nodes });
     }

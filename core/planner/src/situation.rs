@@ -36,6 +36,21 @@ impl<'a> Situation<'a> {
             Some(uuid) => inputs.ledger.without_guest(uuid),
             None => inputs.ledger.clone(),
         };
+        Self::new_with(inputs, request, others, owner)
+    }
+
+    /// The same when others hold something else than the ledger says.
+    pub fn with_others(inputs: &'a Inputs<'a>, request: &Request, others: Ledger) -> Self {
+        let owner = Self::new(inputs, request).owner;
+        Self::new_with(inputs, request, others, owner)
+    }
+
+    fn new_with(
+        inputs: &'a Inputs<'a>,
+        request: &Request,
+        others: Ledger,
+        owner: Option<Owner>,
+    ) -> Self {
         Self {
             inputs,
             topology: &inputs.host.topology,

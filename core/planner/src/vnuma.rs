@@ -17,7 +17,7 @@ use crate::Notes;
 use crate::memory::Home;
 use crate::situation::Situation;
 use numawise_model::{
-    Binding, FindingKind, GuestCpuTopology, Pnode, Refusal, Severity, Topology, VcpuSet,
+    Binding, FindingKind, GuestCpuTopology, NodeSet, Pnode, Refusal, Severity, Topology, VcpuSet,
     VirtualTopology, Vnode, VnumaNode,
 };
 use std::collections::BTreeMap;
@@ -27,8 +27,15 @@ use std::collections::BTreeMap;
 pub struct Cell {
     pub id: Vnode,
     pub vcpus: VcpuSet,
-    /// Where its vCPUs are bound.
-    pub host_node: Pnode,
+    /// Where its vCPUs are bound: one node, or the nodes of an area (L3-as-NUMA).
+    pub host_nodes: NodeSet,
+}
+
+impl Cell {
+    /// The node that stands for them all.
+    pub fn host_node(&self) -> Pnode {
+        self.host_nodes.first().unwrap_or(Pnode(0))
+    }
 }
 
 const LOCAL: u32 = 10;
@@ -66,12 +73,27 @@ pub fn cells(
     parts.sort_by_key(|(vcpus, _)| vcpus.first());
     let cells: Vec<Cell> = (0..)
         .zip(parts)
-        .map(|(id, (vcpus, host_node))| Cell { id: Vnode(id), vcpus, host_node })
+        .map(|(id, (vcpus, node))| Cell { id: Vnode(id), vcpus, host_nodes: NodeSet::single(node) })
         .collect();
+    note_interleaved(&cells, notes);
+    Some(cells)
+}
+
+/// What is worth knowing of cells that were given.
+pub fn note_cells(cells: &[Cell], notes: &mut Notes) {
+    let mut on: BTreeMap<Pnode, u32> = BTreeMap::new();
+    cells.iter().for_each(|cell| *on.entry(cell.host_node()).or_default() += 1);
+    for (node, cells) in on.into_iter().filter(|(_, cells)| *cells > 1) {
+        notes.finding(Severity::Info, FindingKind::CellsShareNode { node, cells });
+    }
+    note_interleaved(cells, notes);
+}
+
+/// vCPU numbers that go to and fro between nodes read badly in the guest.
+fn note_interleaved(cells: &[Cell], notes: &mut Notes) {
     for cell in cells.iter().filter(|cell| cell.vcpus.runs().len() > 1) {
         notes.finding(Severity::Warning, FindingKind::VcpusInterleaved { vnode: cell.id });
     }
-    Some(cells)
 }
 
 /// As equal as can be, the first parts one larger: 7 in 3 are 3, 2 and 2.
@@ -108,8 +130,8 @@ pub fn virtual_topology(
             id: cell.id,
             vcpus: cell.vcpus,
             memory_bytes: home.memory_bytes,
-            host_node: cell.host_node,
-            memory_node: home.node,
+            host_nodes: cell.host_nodes,
+            memory_nodes: home.nodes.clone(),
             distances: rows.next().unwrap_or_default(),
         })
         .collect();
@@ -130,8 +152,8 @@ fn distance(topology: &Topology, from: &Cell, to: &Cell) -> Option<u32> {
     if from.id == to.id {
         return Some(LOCAL);
     }
-    let told = topology.distance(from.host_node, to.host_node)?;
-    if from.host_node == to.host_node {
+    let told = topology.distance(from.host_node(), to.host_node())?;
+    if from.host_nodes == to.host_nodes {
         // As near as can be told: a kernel throws the table away when two nodes are 10 apart.
         return Some(told.max(LOCAL + 1));
     }

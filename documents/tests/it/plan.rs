@@ -7,8 +7,8 @@ use expect_test::expect_file;
 use numawise_documents::{parse_plan, plan_to_json};
 use numawise_model::{
     BindRule, Binding, Change, ChangedPart, Effect, GuestFix, GuestRef, HelperPlacement, HostId,
-    HostRef, HugepageLevels, Levels, MemoryMode, Mode, NodeLevels, PageSize, Pcpu, Plan, PlanId,
-    Pnode, Policy, Request, Utilisation, Vcpu, VirtualTopology, VnumaNode,
+    HostRef, HugepageLevels, Levels, MemoryMode, Mode, NodeLevels, NodeSet, PageSize, Pcpu, Plan,
+    PlanId, Pnode, Policy, Request, Utilisation, Vcpu, VirtualTopology, VnumaNode,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +56,8 @@ fn vnuma_node(cell: numawise_model::guest::GuestCell) -> VnumaNode {
         id: cell.id,
         vcpus: cell.vcpus,
         memory_bytes: cell.memory_bytes,
-        host_node: Pnode(1),
-        memory_node: Pnode(0),
+        host_nodes: NodeSet::single(Pnode(1)),
+        memory_nodes: NodeSet::single(Pnode(0)),
         distances: cell.distances,
     }
 }

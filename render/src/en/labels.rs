@@ -4,13 +4,14 @@ mod guest;
 
 pub use guest::*;
 
-use super::and;
+use super::{and, placement};
 use crate::layout::{Mark, Share};
 use crate::look::GuestState;
 use crate::quantity::count;
+use numawise_model::placement::Footprint;
 use numawise_model::{
-    CpuSet, DeviceKind, GuestCpuTopology, GuestFix, Id, L3Id, Mode, PackageId, Pcpu, Pnode, Policy,
-    Request,
+    CpuSet, DeviceKind, GuestCpuTopology, GuestFix, Id, L3Id, L3Policy, Mode, PackageId, Pcpu,
+    Pnode, Policy, Request,
 };
 
 pub const SIMULATED: &str = "simulated host";
@@ -251,14 +252,27 @@ pub fn cpu_topology(cpu: &GuestCpuTopology) -> String {
     parts.join(" x ")
 }
 
+pub const COMPACT: &str = "compact";
+pub const SPREAD: &str = "spread";
+
+/// One of the two ways to use the L3 domains: `compact here: 1 node, 8 cores, ...`.
+pub fn side(name: &str, taken: Option<&Footprint>) -> String {
+    format!("{name} here: {}", placement::footprint(taken))
+}
+
 pub fn policy(request: &Request) -> String {
     let name = match &request.policy {
         Policy::Smart => "smart",
         Policy::OnNode(_) => "by node",
         Policy::Rules(_) => "by rule",
         Policy::Unbound => "unbound",
+        Policy::Best(best) if best.l3 == L3Policy::Compact => "compact",
+        Policy::Best(_) => "spread",
     };
     let mut words = vec![format!("policy {name}")];
+    if let Policy::Best(best) = &request.policy {
+        words.extend(placement::asked(best));
+    }
     if request.shared {
         words.push("--shared".to_owned());
     }

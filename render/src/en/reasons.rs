@@ -1,6 +1,6 @@
 //! Why a plan is as it is, one line per decision, in the order in which they were taken.
 
-use super::{are, n_vcpus, nodes, numbers, owner, pcpus, vcpus, verb, vnode};
+use super::{are, n_vcpus, nodes, numbers, owner, pcpus, placement, vcpus, verb, vnode};
 use crate::quantity::{count, pages};
 use numawise_model::reason::{EmulatorChoice, Exclusion, Reason as R};
 use numawise_model::{CpuSet, Id};
@@ -69,6 +69,15 @@ pub fn reason(reason: &R) -> String {
         R::KeepsFrozenTopology => {
             "the guest keeps the topology it has been running with".to_owned()
         }
+        R::BestPlace { nodes, score, proof } => placement::best_place(nodes, score, *proof),
+        R::WorsePlace { place } => placement::worse(place),
+        R::NodeCannot { lack } => placement::cannot(lack),
+        R::SideBySide { compact, spread } => {
+            placement::side_by_side(compact.as_ref(), spread.as_ref())
+        }
+        R::MemoryReach { reach } => placement::reach(reach),
+        R::SiblingsKeptIdle { cpus } => placement::kept_idle(cpus),
+        R::IsolatedFirst { cpus } => placement::isolated_first(cpus),
         R::Unbound => "no binding is asked for: the guest may run on every CPU".to_owned(),
         R::MemoryOnlyNodesLeftOut { nodes: out } => {
             format!(
@@ -111,6 +120,7 @@ fn emulator_choice(why: EmulatorChoice) -> &'static str {
     match why {
         EmulatorChoice::Housekeeping => "reserved CPUs on the guest's nodes, away from its vCPUs",
         EmulatorChoice::GuestsOwn => "the guest's own, since none are set aside on its nodes",
+        EmulatorChoice::Isolated => "a pCPU of its own",
         EmulatorChoice::HousekeepingAndOwn => {
             "reserved CPUs, and the guest's own on nodes that have none, since memory is prepared \
              on each node by a thread that may run there"

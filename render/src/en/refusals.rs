@@ -4,6 +4,7 @@
 mod cpus;
 mod guest;
 mod memory;
+mod place;
 
 use super::{Said, obstacles};
 use numawise_model::Refusal as R;
@@ -13,6 +14,18 @@ pub fn refusal(refusal: &R) -> Said {
         R::NotEnoughCpus { wanted, free, held, reserved, overcommit_would_fit } => {
             cpus::not_enough(*wanted, free, held, reserved, *overcommit_would_fit)
         }
+        R::NoPlace { vcpus, pages, page_size, nodes, held, gave_up, would_fit } => place::Nowhere {
+            vcpus: *vcpus,
+            pages: *pages,
+            size: *page_size,
+            nodes,
+            held,
+            gave_up: *gave_up,
+            would_fit,
+        }
+        .said(),
+        R::SplitDoesNotAddUp { parts, vcpus } => place::split(parts, *vcpus),
+        R::DeviceUnknown { address } => place::device(address),
         R::NodeTooSmall { node, wanted, free, overcommit_would_fit } => {
             cpus::node_too_small(*node, *wanted, free, *overcommit_would_fit)
         }

@@ -9,7 +9,7 @@ use crate::en::{self, labels};
 use crate::look::{Look, PlanView};
 use crate::quantity::bytes;
 use crate::style::Meaning;
-use numawise_model::{Plan, VirtualTopology};
+use numawise_model::{Plan, Reason, VirtualTopology};
 
 pub fn plan(plan: &Plan, view: &PlanView<'_>) -> String {
     let width = view.look.width.max(60);
@@ -17,6 +17,7 @@ pub fn plan(plan: &Plan, view: &PlanView<'_>) -> String {
     let mut text = view.look.paint(Meaning::Title, &cut(&title, width)) + "\n";
     text += &lines_of(&summary(plan, view), width);
     text += &virtual_topology(plan, width);
+    text += &lines_of(&comparisons(plan), width);
     if plan.guest.is_some() {
         text += &format!("\n{}", changes(plan, &view.look));
     }
@@ -42,6 +43,23 @@ fn summary(plan: &Plan, view: &PlanView<'_>) -> Vec<String> {
         lines.push(labels::plan_memory(request.page_size, request.memory_mode.as_str()));
         lines.extend(captions::binding(&plan.binding.cpus, request.vcpus, view.topology));
         lines.extend(captions::helpers(&plan.helpers));
+    }
+    lines
+}
+
+/// What every plan tells beside its own choice: both ways to use the L3 domains, and how far memory
+/// is.
+fn comparisons(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for reason in &plan.reasons {
+        match reason {
+            Reason::SideBySide { compact, spread } => {
+                lines.push(labels::side(labels::COMPACT, compact.as_ref()));
+                lines.push(labels::side(labels::SPREAD, spread.as_ref()));
+            }
+            Reason::MemoryReach { .. } => lines.push(en::reasons::reason(reason)),
+            _ => {}
+        }
     }
     lines
 }
@@ -73,10 +91,9 @@ fn vnuma_table(vnuma: &VirtualTopology, width: usize) -> String {
     let mut table = plain_table(width);
     table.set_header(labels::VNUMA_TABLE);
     for node in &vnuma.nodes {
-        let mut host_node = node.host_node.to_string();
-        if node.memory_node != node.host_node {
-            host_node +=
-                &format!(" ({})", labels::memory_from(&[node.memory_node].into_iter().collect()));
+        let mut host_node = node.host_nodes.to_string();
+        if node.memory_nodes != node.host_nodes {
+            host_node += &format!(" ({})", labels::memory_from(&node.memory_nodes));
         }
         table.add_row([
             node.id.to_string(),

@@ -3,7 +3,7 @@
 use numawise_model::guest::GuestCell;
 use numawise_model::{
     Claim, ClaimId, CpuSet, GuestCpuTopology, GuestUuid, HelperPlacement, Host, Ledger, Mode, Node,
-    Owner, Pcpu, Pnode, Purpose, Source, Utilisation, Vcpu, Vnode,
+    NodeSet, Owner, Pcpu, Pnode, Purpose, Source, Utilisation, Vcpu, Vnode,
 };
 use numawise_render::{GuestState, GuestView, Look};
 use numawise_testkit::{Numbering, Shape};
@@ -244,8 +244,8 @@ pub fn seed_plan() -> numawise_model::Plan {
         id: cell.id,
         vcpus: cell.vcpus.clone(),
         memory_bytes: cell.memory_bytes,
-        host_node: Pnode(host_node),
-        memory_node: Pnode(host_node),
+        host_nodes: NodeSet::single(Pnode(host_node)),
+        memory_nodes: NodeSet::single(Pnode(host_node)),
         distances: cell.distances.clone(),
     };
     Plan {

@@ -7,9 +7,9 @@ use numawise_model::guest::GuestCell;
 use numawise_model::{
     Binding, Claim, ClaimId, CpuSet, Finding, FindingKind, ForeignOwner, FrozenTopology,
     GuestCpuTopology, GuestFix, GuestRef, GuestUuid, HelperPlacement, HostId, HostRef,
-    HugepageLevels, Ledger, Levels, Manager, MemoryMode, Mode, NodeLevels, Owner, PageCounts,
-    PageSize, Pcpu, Pins, Plan, PlanId, Pnode, Policy, Predicate, Purpose, Reason, Request,
-    Severity, Source, Utilisation, Vcpu, VcpuSet, VirtualTopology, Vnode, VnumaNode,
+    HugepageLevels, Ledger, Levels, Manager, MemoryMode, Mode, NodeLevels, NodeSet, Owner,
+    PageCounts, PageSize, Pcpu, Pins, Plan, PlanId, Pnode, Policy, Predicate, Purpose, Reason,
+    Request, Severity, Source, Utilisation, Vcpu, VcpuSet, VirtualTopology, Vnode, VnumaNode,
 };
 use std::collections::BTreeMap;
 
@@ -122,8 +122,8 @@ fn topology() -> VirtualTopology {
         id: Vnode(id),
         vcpus: VcpuSet::range(first, last),
         memory_bytes: gib << 30,
-        host_node: Pnode(host),
-        memory_node: Pnode(host),
+        host_nodes: NodeSet::single(Pnode(host)),
+        memory_nodes: NodeSet::single(Pnode(host)),
         distances: (0..2).map(|other| (Vnode(other), if other == id { 10 } else { 21 })).collect(),
     };
     VirtualTopology {

@@ -173,7 +173,7 @@ impl Found {
     fn memory_binding(&mut self, expect: &Plan, topology: &VirtualTopology, config: &GuestConfig) {
         let tuned = config.numatune.clone().unwrap_or_default();
         let mode = expect.request.memory_mode;
-        let nodes: NodeSet = topology.nodes.iter().map(|node| node.memory_node).collect();
+        let nodes = topology.memory_nodes();
         if mode == MemoryMode::Interleave {
             // Interleaving is over all nodes at once: libvirt has one element for it.
             let seen = tuned.memory_nodeset.map(|set| binding(tuned.memory_mode, &set));
@@ -181,9 +181,10 @@ impl Found {
             self.vnuma("the memory binding", binding(Some(mode), &nodes), seen);
             return;
         }
-        let wanted = topology.nodes.iter().map(|node| {
-            format!("{}: {}", node.id, binding(Some(mode), &NodeSet::single(node.memory_node)))
-        });
+        let wanted = topology
+            .nodes
+            .iter()
+            .map(|node| format!("{}: {}", node.id, binding(Some(mode), &node.memory_nodes)));
         let seen =
             tuned.memnodes.iter().map(|(id, (m, set))| format!("{id}: {}", binding(Some(*m), set)));
         let (wanted, seen): (Vec<_>, Vec<_>) = (wanted.collect(), seen.collect());

@@ -2,8 +2,8 @@
 
 use super::own_view;
 use numawise_model::{
-    CpuSet, FindingKind, GuestConfig, GuestFacts, Host, MemoryMode, PageCounts, PageSize, Plan,
-    Pnode, Severity, Vcpu, VirtualTopology,
+    CpuSet, FindingKind, GuestConfig, GuestFacts, Host, MemoryMode, NodeSet, PageCounts, PageSize,
+    Plan, Pnode, Severity, Vcpu, VirtualTopology,
 };
 use std::collections::BTreeMap;
 
@@ -113,7 +113,7 @@ pub fn memory(expect: &Plan, facts: &GuestFacts) -> Vec<Judged> {
         (Some(by_vnode), _) => topology
             .nodes
             .iter()
-            .filter_map(|node| Some((node.memory_node, by_vnode.get(&node.id)?)))
+            .filter_map(|node| Some((&node.memory_nodes, by_vnode.get(&node.id)?)))
             .flat_map(|(home, pages)| away_from(home, pages))
             .collect(),
     };
@@ -122,10 +122,11 @@ pub fn memory(expect: &Plan, facts: &GuestFacts) -> Vec<Judged> {
 }
 
 /// Of one vNUMA node's pages, those on another node than its own.
-fn away_from(home: Pnode, pages: &PageCounts) -> Vec<FindingKind> {
+fn away_from(homes: &NodeSet, pages: &PageCounts) -> Vec<FindingKind> {
     let of = |size: PageSize| pages.values().filter_map(|sizes| sizes.get(&size)).sum::<u64>();
     let mut found = Vec::new();
-    for (node, sizes) in pages.iter().filter(|(node, _)| **node != home) {
+    let Some(home) = homes.first() else { return found };
+    for (node, sizes) in pages.iter().filter(|(node, _)| !homes.contains(**node)) {
         for (size, pages) in sizes.iter().filter(|(_, pages)| **pages > 0) {
             found.push(FindingKind::MemoryElsewhere {
                 expected: home,
@@ -141,12 +142,7 @@ fn away_from(home: Pnode, pages: &PageCounts) -> Vec<FindingKind> {
 
 /// Pages on nodes that no vNUMA node takes its memory from.
 fn outside(topology: &VirtualTopology, pages: &PageCounts) -> Vec<FindingKind> {
-    let bound = |node: &Pnode| topology.nodes.iter().any(|vnode| vnode.memory_node == *node);
-    let Some(home) = topology.nodes.first().map(|node| node.memory_node) else { return Vec::new() };
-    let away = away_from(home, pages);
-    away.into_iter()
-        .filter(|kind| !matches!(kind, FindingKind::MemoryElsewhere { seen, .. } if bound(seen)))
-        .collect()
+    away_from(&topology.memory_nodes(), pages)
 }
 
 /// Where pages are not known by vNUMA node: a node with more than all of its vNUMA nodes have got
@@ -154,8 +150,18 @@ fn outside(topology: &VirtualTopology, pages: &PageCounts) -> Vec<FindingKind> {
 fn in_all(topology: &VirtualTopology, pages: &PageCounts) -> Vec<FindingKind> {
     let mut bound: BTreeMap<Pnode, u64> = BTreeMap::new();
     for node in &topology.nodes {
-        *bound.entry(node.memory_node).or_default() += node.memory_bytes;
+        *bound.entry(node.memory_node()).or_default() += node.memory_bytes;
     }
+    // Nodes that a vNUMA node takes its memory from together count as one, the lowest.
+    let mut folded = PageCounts::new();
+    for (node, sizes) in pages {
+        let together = topology.nodes.iter().find(|vnode| vnode.memory_nodes.contains(*node));
+        let home = together.map_or(*node, |vnode| vnode.memory_node());
+        for (size, pages) in sizes {
+            *folded.entry(home).or_default().entry(*size).or_insert(0) += pages;
+        }
+    }
+    let pages = &folded;
     let held = |node: &Pnode| -> u64 {
         let sizes = pages.get(node).into_iter().flatten();
         sizes.map(|(size, pages)| size.bytes() * pages).sum()

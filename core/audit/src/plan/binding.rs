@@ -3,7 +3,9 @@
 use super::Case;
 use super::matching::too_few;
 use crate::ledger::same_owner;
-use numawise_model::{CpuSet, FindingKind, Mode, Owner, Policy, Severity, Vcpu, VcpuSet};
+use numawise_model::{
+    Best, CpuSet, FindingKind, Mode, Owner, Policy, Severity, SmtPolicy, Vcpu, VcpuSet,
+};
 
 impl Case<'_> {
     pub(super) fn judge_binding(&mut self) {
@@ -50,6 +52,10 @@ impl Case<'_> {
         for (vcpu, cpus) in &plan.binding.cpus {
             let (wanted, exact) = match &plan.request.policy {
                 Policy::Smart | Policy::Unbound => continue,
+                Policy::Best(best) => {
+                    self.as_the_search_was_asked(best, *vcpu, cpus);
+                    continue;
+                }
                 Policy::Rules(rules) => {
                     let mut wanted = CpuSet::new();
                     for rule in rules.iter().filter(|rule| rule.vcpus.contains(*vcpu)) {
@@ -65,6 +71,32 @@ impl Case<'_> {
                 self.broken("as-asked", detail);
             }
         }
+    }
+
+    /// The search binds one to one, and keeps its SMT policy.
+    fn as_the_search_was_asked(&mut self, best: &Best, vcpu: Vcpu, cpus: &CpuSet) {
+        if cpus.len() != 1 {
+            self.broken("as-asked", format!("vCPU {vcpu} is on pCPUs {cpus}, not on one"));
+        }
+        let Some(cpu) = cpus.first() else { return };
+        let core = self.host.topology.siblings(cpu);
+        let own = self.plan.binding.pcpus().intersection(&core).len();
+        let odd = self.plan.request.vcpus % 2 == 1 || self.vnode_is_odd(vcpu);
+        let kept = match best.smt {
+            SmtPolicy::Isolate => own == 1,
+            SmtPolicy::Require => core.len() > 1 && (own > 1 || odd),
+            SmtPolicy::Prefer | SmtPolicy::Avoid => true,
+        };
+        if !kept {
+            let detail = format!("vCPU {vcpu} on pCPU {cpu} is against the SMT policy");
+            self.broken("as-asked", detail);
+        }
+    }
+
+    fn vnode_is_odd(&self, vcpu: Vcpu) -> bool {
+        let nodes = self.plan.vnuma.iter().flat_map(|vnuma| &vnuma.nodes);
+        let mut homes = nodes.filter(|node| node.vcpus.contains(vcpu));
+        homes.next().is_none_or(|node| node.vcpus.len() % 2 == 1)
     }
 
     fn cpus_of_nodes_given(
@@ -121,7 +153,7 @@ impl Case<'_> {
         }
         // The published rule may take them, and whoever writes a rule names its pCPUs himself; a
         // choice of nodes leaves them out.
-        if matches!(self.plan.request.policy, Policy::OnNode(_)) {
+        if matches!(self.plan.request.policy, Policy::OnNode(_) | Policy::Best(_)) {
             self.broken("in-pool", format!("pCPUs {reserved} are reserved for the host"));
         } else {
             self.remark(Severity::Warning, FindingKind::UsesReservedCpus { cpus: reserved });

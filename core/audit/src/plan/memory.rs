@@ -1,7 +1,9 @@
 //! How much memory each vNUMA node has, and where it comes from.
 
 use super::Case;
-use numawise_model::{FindingKind, Node, PageSize, Pnode, Severity, VirtualTopology, VnumaNode};
+use numawise_model::{
+    FindingKind, Node, NodeSet, PageSize, Pnode, Severity, VirtualTopology, VnumaNode,
+};
 
 impl Case<'_> {
     pub(super) fn judge_memory(&mut self, topology: &VirtualTopology) {
@@ -79,8 +81,14 @@ impl Case<'_> {
     fn memory_node(&mut self, vnode: &VnumaNode) {
         let topology = &self.host.topology;
         let allowed = |id: Pnode| topology.allowed.memory_nodes.contains(id);
-        let Some(source) = topology.node(vnode.memory_node) else {
-            self.broken("memory-node", format!("the host has no node {}", vnode.memory_node));
+        for id in vnode.memory_nodes.iter().filter(|id| vnode.host_nodes.contains(*id)).skip(1) {
+            let gives = topology.node(id).is_some_and(|n| n.has_memory() && allowed(n.id));
+            if !gives {
+                self.broken("memory-node", format!("node {id} has no memory to give"));
+            }
+        }
+        let Some(source) = topology.node(vnode.memory_node()) else {
+            self.broken("memory-node", format!("the host has no node {}", vnode.memory_node()));
             return;
         };
         if !allowed(source.id) {
@@ -89,12 +97,11 @@ impl Case<'_> {
         if !source.has_memory() {
             self.broken("memory-node", format!("node {} has no memory", source.id));
         }
-        if source.id == vnode.host_node {
+        if vnode.host_nodes.contains(source.id) {
             return;
         }
-        let home_serves = topology
-            .node(vnode.host_node)
-            .is_some_and(|home| home.has_memory() && allowed(home.id));
+        let homes = vnode.host_nodes.iter().filter_map(|id| topology.node(id));
+        let home_serves = homes.into_iter().any(|home| home.has_memory() && allowed(home.id));
         if home_serves {
             let detail = format!("vNUMA node {} takes memory from {}", vnode.id, source.id);
             self.broken("memory-node", detail);
@@ -102,7 +109,7 @@ impl Case<'_> {
             let detail = format!("node {nearer} has memory and is nearer than {}", source.id);
             self.broken("memory-node", detail);
         } else {
-            let (cpu_node, memory_node) = (vnode.host_node, vnode.memory_node);
+            let (cpu_node, memory_node) = (vnode.host_node(), vnode.memory_node());
             let kind = FindingKind::MemoryOnOtherNode { vnode: vnode.id, cpu_node, memory_node };
             self.remark(Severity::Warning, kind);
         }
@@ -112,7 +119,7 @@ impl Case<'_> {
     /// distance is not known, nothing can be said.
     fn nearer_than(&self, vnode: &VnumaNode, source: &Node) -> Option<Pnode> {
         let topology = &self.host.topology;
-        let distance = |id| topology.distance(vnode.host_node, id);
+        let distance = |id| topology.distance(vnode.host_node(), id);
         let chosen = distance(source.id)?;
         topology
             .nodes
@@ -127,11 +134,19 @@ impl Case<'_> {
     /// gives its own pages back, so what is free this moment bounds only a plan without a guest.
     fn available(&mut self, topology: &VirtualTopology) {
         for ((node, size), wanted) in self.pages_wanted(topology) {
-            let Some(most) = self.most_pages(node, size) else {
+            let together = topology.nodes.iter().find(|vnode| vnode.memory_nodes.contains(node));
+            let nodes =
+                together.map_or_else(|| NodeSet::single(node), |vnode| vnode.memory_nodes.clone());
+            let most: Option<u64> = nodes.iter().map(|node| self.most_pages(node, size)).sum();
+            let Some(most) = most else {
                 self.remark(Severity::Warning, FindingKind::MemoryUnchecked { node });
                 continue;
             };
-            let free = if self.plan.guest.is_none() { self.free_pages(node, size) } else { None };
+            let free: Option<u64> = if self.plan.guest.is_none() {
+                nodes.iter().map(|node| self.free_pages(node, size)).sum()
+            } else {
+                None
+            };
             let most = free.map_or(most, |free| free.min(most));
             if wanted > most {
                 let detail = format!("{wanted} pages of {size} on node {node}, which has {most}");

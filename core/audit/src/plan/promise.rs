@@ -1,8 +1,10 @@
 //! What the plan takes: the claims it makes and what it tests before it makes them.
 
 use super::Case;
+use numawise_model::placement::EmulatorPolicy;
 use numawise_model::{
-    CpuSet, FindingKind, Mode, Owner, PageSize, Pnode, Predicate, Purpose, VirtualTopology,
+    CpuSet, FindingKind, Mode, Owner, PageSize, Pnode, Policy, Predicate, Purpose, SmtPolicy,
+    VirtualTopology,
 };
 use std::collections::BTreeMap;
 
@@ -38,16 +40,36 @@ impl Case<'_> {
                     let detail = format!("claim {} is {:?}", claim.id, claim.mode);
                     self.broken("claims-cover", detail);
                 }
-            } else if claim.mode == Mode::Exclusive && !claim.cpus.is_empty() {
+            } else if claim.mode == Mode::Exclusive
+                && !claim.cpus.is_empty()
+                && !self.has_own_emulator(&claim.cpus)
+            {
                 let detail = format!("claim {} takes more than the vCPUs need", claim.id);
                 self.broken("claims-cover", detail);
             }
         }
-        let bound = plan.binding.pcpus();
+        let mut bound = plan.binding.pcpus();
+        if self.keeps_siblings_idle() {
+            // Nobody else may have the other threads of its cores either.
+            for cpu in plan.binding.pcpus().iter() {
+                bound.extend(&self.host.topology.siblings(cpu));
+            }
+        }
         if held != bound {
             let detail = format!("pCPUs {bound} are bound, {held} are claimed");
             self.broken("claims-cover", detail);
         }
+    }
+
+    fn keeps_siblings_idle(&self) -> bool {
+        matches!(&self.plan.request.policy, Policy::Best(best) if best.smt == SmtPolicy::Isolate)
+    }
+
+    /// One pCPU for the emulator alone, where that was asked for.
+    fn has_own_emulator(&self, cpus: &CpuSet) -> bool {
+        let asked = matches!(&self.plan.request.policy,
+            Policy::Best(best) if best.emulator == EmulatorPolicy::Isolate);
+        asked && cpus.len() == 1
     }
 
     fn claims_memory(&mut self, topology: &VirtualTopology) {
@@ -55,7 +77,7 @@ impl Case<'_> {
         for claim in &self.plan.claims {
             for (node, sizes) in &claim.pages {
                 for (size, pages) in sizes.iter().filter(|(_, pages)| **pages > 0) {
-                    *claimed.entry((*node, *size)).or_default() += pages;
+                    *claimed.entry((pool_of(topology, *node), *size)).or_default() += pages;
                 }
             }
         }
@@ -66,7 +88,8 @@ impl Case<'_> {
         }
     }
 
-    /// Pages per node of the size that was asked for.
+    /// Pages of the size that was asked for, per node, or per lowest of the nodes that a vNUMA node
+    /// takes its memory from together.
     pub(super) fn pages_wanted(
         &self,
         topology: &VirtualTopology,
@@ -75,7 +98,7 @@ impl Case<'_> {
         let mut wanted = BTreeMap::new();
         for node in &topology.nodes {
             let pages = node.memory_bytes / size.bytes().max(1);
-            *wanted.entry((node.memory_node, size)).or_default() += pages;
+            *wanted.entry((node.memory_node(), size)).or_default() += pages;
         }
         wanted.retain(|_, pages| *pages > 0);
         wanted
@@ -99,12 +122,18 @@ impl Case<'_> {
 
     fn requires_pages(&mut self, topology: &VirtualTopology) {
         for ((node, size), pages) in self.pages_wanted(topology) {
-            let tested = self.plan.requires.iter().any(|predicate| {
-                matches!(predicate, Predicate::PagesAvailable { node: n, size: s, pages: p }
-                    if *n == node && *s == size && *p >= pages)
+            let tested = self.plan.requires.iter().filter_map(|predicate| match predicate {
+                Predicate::PagesAvailable { node: n, size: s, pages }
+                    if pool_of(topology, *n) == node && *s == size =>
+                {
+                    Some(*pages)
+                }
+                _ => None,
             });
             let unchecked = FindingKind::MemoryUnchecked { node };
-            if !tested && !self.plan.findings.iter().any(|known| known.kind == unchecked) {
+            if tested.sum::<u64>() < pages
+                && !self.plan.findings.iter().any(|known| known.kind == unchecked)
+            {
                 let detail = format!("{pages} pages of {size} on node {node} are not tested again");
                 self.broken("requires-cover", detail);
             }
@@ -126,4 +155,10 @@ fn shown(pages: &BTreeMap<(Pnode, PageSize), u64>) -> String {
     let each = pages.iter().map(|((node, size), n)| format!("{n} x {size} on node {node}"));
     let all: Vec<String> = each.collect();
     if all.is_empty() { "no pages".to_owned() } else { all.join(", ") }
+}
+
+/// The lowest of the nodes that memory is taken from together with this one.
+pub(super) fn pool_of(topology: &VirtualTopology, node: Pnode) -> Pnode {
+    let together = topology.nodes.iter().find(|vnode| vnode.memory_nodes.contains(node));
+    together.map_or(node, |vnode| vnode.memory_node())
 }

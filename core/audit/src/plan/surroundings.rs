@@ -52,11 +52,14 @@ impl Case<'_> {
         }
         let mut judged = Vec::new();
         for vnode in &topology.nodes {
-            let Some(node) = self.host.topology.node(vnode.memory_node) else { continue };
-            let lacks = !node.cpus.is_empty() && node.cpus.is_disjoint(emulator);
-            if lacks && !judged.contains(&node.id) {
-                judged.push(node.id);
-                self.error(FindingKind::EmulatorLacksMemoryNode { node: node.id });
+            // From one of several nodes all of the memory can be reached.
+            let nodes = vnode.memory_nodes.iter().filter_map(|id| self.host.topology.node(id));
+            let nodes: Vec<_> = nodes.filter(|node| !node.cpus.is_empty()).collect();
+            let lacks = !nodes.is_empty() && nodes.iter().all(|n| n.cpus.is_disjoint(emulator));
+            let node = vnode.memory_node();
+            if lacks && !judged.contains(&node) {
+                judged.push(node);
+                self.error(FindingKind::EmulatorLacksMemoryNode { node });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Case;
 use numawise_model::{
-    CpuSet, FindingKind, Pnode, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
+    CpuSet, FindingKind, Node, NodeSet, Pnode, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
 };
 use std::collections::BTreeMap;
 
@@ -46,28 +46,51 @@ impl Case<'_> {
     }
 
     fn home(&mut self, node: &VnumaNode) {
-        let Some(home) = self.host.topology.node(node.host_node) else {
-            self.broken("vnode-home", format!("the host has no node {}", node.host_node));
-            return;
-        };
+        let mut home = CpuSet::new();
+        for id in node.host_nodes.iter() {
+            match self.host.topology.node(id) {
+                Some(host_node) => home.extend(&host_node.cpus),
+                None => self.broken("vnode-home", format!("the host has no node {id}")),
+            }
+        }
+        if node.host_nodes.len() > 1 && !self.are_slices(&node.host_nodes) {
+            let detail = format!("nodes {} have memory of their own each", node.host_nodes);
+            self.broken("vnode-home", detail);
+        }
         let mut used = CpuSet::new();
         for vcpu in node.vcpus.iter() {
             if let Some(cpus) = self.plan.binding.cpus.get(&vcpu) {
                 used.extend(cpus);
             }
         }
-        let away = used.difference(&home.cpus);
+        let away = used.difference(&home);
         if !away.is_empty() {
             let detail =
-                format!("vNUMA node {} is on node {}, pCPUs {away} are not", node.id, home.id);
+                format!("vNUMA node {} is on {}, pCPUs {away} are not", node.id, node.host_nodes);
             self.broken("vnode-home", detail);
         }
+    }
+
+    /// L3-as-NUMA: the nodes of one package, each of them one L3 domain, and not told to be as far
+    /// apart as divided memory is (12 and up), or not all with memory.
+    fn are_slices(&self, nodes: &NodeSet) -> bool {
+        let topology = &self.host.topology;
+        let told: Vec<&Node> = nodes.iter().filter_map(|id| topology.node(id)).collect();
+        let one_l3 = |node: &&Node| topology.l3_domains.iter().any(|l3| l3.cpus == node.cpus);
+        let package = |node: &Node| topology.package_of(node.cpus.first()?);
+        let near = |a: &&Node| {
+            let others = told.iter().filter(|b| b.id != a.id);
+            others.into_iter().all(|b| a.distances.get(&b.id).is_some_and(|d| *d <= 11))
+        };
+        told.iter().all(one_l3)
+            && told.iter().all(|node| package(node).is_some() && package(node) == package(told[0]))
+            && (told.iter().all(near) || told.iter().any(|node| !node.has_memory()))
     }
 
     fn cells_per_node(&mut self, topology: &VirtualTopology) {
         let mut cells: BTreeMap<Pnode, u32> = BTreeMap::new();
         for node in &topology.nodes {
-            *cells.entry(node.host_node).or_default() += 1;
+            *cells.entry(node.host_node()).or_default() += 1;
         }
         for (node, cells) in cells.into_iter().filter(|(_, cells)| *cells > 1) {
             if cells > self.plan.request.cells_per_node && !self.keeps_frozen(topology) {
@@ -117,11 +140,11 @@ impl Case<'_> {
     /// are as near as it is to itself, or one more: kernels throw a table away in which two nodes
     /// are as near as one is to itself.
     fn right_distances(&self, from: &VnumaNode, to: &VnumaNode) -> Vec<u32> {
-        let distance = |to| self.host.topology.distance(from.host_node, to);
+        let distance = |to| self.host.topology.distance(from.host_node(), to);
         let mut right: Vec<u32> =
-            [to.host_node, to.memory_node].into_iter().filter_map(distance).collect();
+            [to.host_node(), to.memory_node()].into_iter().filter_map(distance).collect();
         right.dedup();
-        if from.host_node == to.host_node && !right.is_empty() {
+        if from.host_nodes == to.host_nodes && !right.is_empty() {
             right.extend([LOCAL_DISTANCE, LOCAL_DISTANCE + 1]);
         }
         right

@@ -166,8 +166,8 @@ fn topology() -> VirtualTopology {
         id: Vnode(id),
         vcpus: set(vcpus),
         memory_bytes: gib * GIB,
-        host_node: Pnode(host_node),
-        memory_node: Pnode(host_node),
+        host_nodes: NodeSet::single(Pnode(host_node)),
+        memory_nodes: NodeSet::single(Pnode(host_node)),
         distances: (0..).map(Vnode).zip(distances).collect(),
     };
     VirtualTopology {

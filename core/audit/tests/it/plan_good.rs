@@ -3,8 +3,8 @@
 use crate::case::{Case, GIB, claim, good, other, pages, rules, set, uuid};
 use numawise_model::guest::Balloon;
 use numawise_model::{
-    BindRule, CpuSet, FrozenTopology, GuestCpuTopology, GuestFix, MemoryMode, Mode, PageCounts,
-    PageSize, Pcpu, Pnode, Policy, Predicate, Vcpu, Vnode,
+    BindRule, CpuSet, FrozenTopology, GuestCpuTopology, GuestFix, MemoryMode, Mode, NodeSet,
+    PageCounts, PageSize, Pcpu, Pnode, Policy, Predicate, Vcpu, Vnode,
 };
 
 /// What is still remarked on is named; it may not be an error.
@@ -182,7 +182,7 @@ fn memory_from_the_neighbour() {
     check(
         |case| {
             case.host.topology.nodes[0].memory_total_bytes = Some(0);
-            case.vnuma().nodes[1].memory_node = Pnode(1);
+            case.vnuma().nodes[1].memory_nodes = NodeSet::single(Pnode(1));
             case.plan.claims[0].pages = pages(&[(1, PageSize::HUGE_2M, 12_288)]);
             case.plan.requires[1] = Predicate::PagesAvailable {
                 node: Pnode(1),

@@ -122,16 +122,63 @@ fn compact(candidates: &[Candidate], ask: &Ask, keep: Option<(usize, u32)>) -> O
             return Some(Share { cost, by_segment: vec![(segment, ask.vcpus)] });
         }
     }
+    let left_over = least_left_over(candidates, ask);
     let mut fold = Fold::new(ask.vcpus as usize, 0);
     for candidate in candidates {
         let costs = candidate.costs(ask.vcpus, ask.seat, keep);
-        let counts = (1..costs.len()).filter(|count| costs[*count] != Cost::MAX);
+        // Where it is known how many places are left over in all, no domain leaves more.
+        let least = left_over.map_or(1, |over| candidate.capacity.saturating_sub(over).max(1));
+        let counts = (least as usize..costs.len()).filter(|count| costs[*count] != Cost::MAX);
         let options: Vec<(usize, Cost)> = counts
             .map(|count| (count, candidate.compact_cost(count as u32, costs[count])))
             .collect();
         fold.add(&options);
     }
     fold.finish(candidates, ask, 0)
+}
+
+/// The places left over by the best compact choice, where that is known beforehand: with the fewest
+/// domains, those that can leave least over, a partly used one among them before a free one is
+/// opened and not filled. (With the fewest domains what is left over is less than any of them holds,
+/// so one partly used domain can be the one that is not filled.)
+fn least_left_over(candidates: &[Candidate], ask: &Ask) -> Option<u32> {
+    if ask.seat == Seat::Paired && ask.per_core > 2 {
+        return None;
+    }
+    let (domains, vcpus) = (fewest(candidates, ask.vcpus), ask.vcpus as usize);
+    let largest = candidates.iter().map(|candidate| candidate.capacity as usize).max()?;
+    let words = (vcpus + largest) / 64 + 1;
+    // For each number of domains, without a partly used one and with: the sums that can be held.
+    let mut sums = vec![[vec![0u64; words], vec![0u64; words]]; domains + 1];
+    sums[0][0][0] = 1;
+    for candidate in candidates {
+        for taken in (0..domains).rev() {
+            for partly in 0..2 {
+                let after = if candidate.wholly_free { partly } else { 1 };
+                let moved = shifted(&sums[taken][partly], candidate.capacity as usize);
+                let into = &mut sums[taken + 1][after];
+                into.iter_mut().zip(moved).for_each(|(word, more)| *word |= more);
+            }
+        }
+    }
+    let least = |sums: &[u64], from: usize| {
+        (from..sums.len() * 64).find(|sum| sums[sum / 64] & (1 << (sum % 64)) != 0)
+    };
+    let [whole, partly] = &sums[domains];
+    let full = least(whole, vcpus).filter(|sum| *sum == vcpus);
+    let best = full.or_else(|| least(partly, vcpus)).or_else(|| least(whole, vcpus))?;
+    Some((best - vcpus) as u32)
+}
+
+fn shifted(bits: &[u64], by: usize) -> Vec<u64> {
+    let (words, rest) = (by / 64, by % 64);
+    let at = |index: Option<usize>| index.and_then(|index| bits.get(index)).copied().unwrap_or(0);
+    let word = |index: usize| {
+        let low = at(index.checked_sub(words)) << rest;
+        let high = if rest == 0 { 0 } else { at(index.checked_sub(words + 1)) >> (64 - rest) };
+        low | high
+    };
+    (0..bits.len()).map(word).collect()
 }
 
 fn spread(candidates: &[Candidate], ask: &Ask, keep: Option<(usize, u32)>) -> Option<Share> {
@@ -261,7 +308,8 @@ impl Fold {
         let step = usize::from(self.rows > 1);
         let mut next = self.costs.clone();
         let mut choice = vec![0u16; next.len()];
-        for row in 0..self.rows - step {
+        // No row beyond the domains so far has been reached.
+        for row in 0..(self.rows - step).min(self.choices.len() * step + 1) {
             for before in 0..width {
                 let cost = self.costs[row * width + before];
                 if cost == Cost::MAX {

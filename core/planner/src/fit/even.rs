@@ -115,7 +115,7 @@ pub fn place(problem: &Problem, parts: Parts) -> Option<Found> {
 
 fn classes(problem: &Problem, parts: &Parts) -> Vec<Class> {
     let mut by_twin: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for area in (0..problem.areas()) {
+    for area in 0..problem.areas() {
         by_twin.entry(problem.layout.twins[area]).or_default().push(area);
     }
     let holding = |areas: &[usize], size: u32| -> Vec<usize> {

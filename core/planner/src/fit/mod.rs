@@ -62,7 +62,9 @@ pub use stock::{Places, Stock};
 
 use cost::{Cost, Field};
 use even::{Found, Parts};
+pub use numawise_model::placement::{PartingFound, Proof, Score};
 use numawise_model::{CpuSet, Id, L3Policy, PageSize, Pcpu, SmtPolicy};
+pub use problem::seats;
 use problem::{Choice, Problem};
 use seat::{Seat, Spot};
 
@@ -122,10 +124,19 @@ pub struct DeviceNear {
 pub struct Fit {
     /// By area.
     pub parts: Vec<Part>,
-    /// With given cells, or a number of them that had to share areas, the part of each cell.
-    pub part_of_cell: Vec<usize>,
+    /// The vNUMA nodes, in their order.
+    pub cells: Vec<CellFit>,
     pub score: Score,
     pub proof: Proof,
+}
+
+/// A vNUMA node of a placement: which part it is in, and what of it is its own. Parts give their
+/// pCPUs to their cells in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellFit {
+    pub part: usize,
+    pub vcpus: u32,
+    pub pages: u64,
 }
 
 /// The vCPUs in one area.
@@ -139,44 +150,6 @@ pub struct Part {
     /// vCPUs on each segment.
     pub by_segment: Vec<(usize, u32)>,
     pub pages: u64,
-}
-
-/// The preferences as numbers, most important first. Smaller is better.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Score {
-    /// vNUMA nodes that share an area with another, where their number was given.
-    pub sharing_cells: u32,
-    pub areas: u32,
-    pub parting: PartingFound,
-    pub distance: u64,
-    /// Areas where cores are shared against `avoid`.
-    pub sharing_areas: u64,
-    /// See [`area`].
-    pub l3: [u64; 3],
-    pub broken_cores: u64,
-    pub device_distance: u64,
-    pub whole_cores_lost: u64,
-    pub lost_by_largest_area: u32,
-    pub lost_by_largest_l3: u32,
-    pub use_steps: u64,
-    pub id_sum: u64,
-}
-
-/// How even the parts came out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PartingFound {
-    #[default]
-    Even,
-    WholeCores,
-    Any,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proof {
-    /// Nothing better exists.
-    Optimal,
-    /// The walk was cut short; no placement has a smaller distance than the bound.
-    BestFound { bound: u64 },
 }
 
 /// There is no placement.
@@ -316,7 +289,7 @@ fn counted(problem: &Problem, count: u32, parting: Parting) -> Result<Fit, NoFit
         match with_count(problem, fewer, Parting::Uneven) {
             Ok(Some(mut fit)) => {
                 fit.score.sharing_cells = sharing;
-                fit.part_of_cell = cells_of_parts(&fit.parts, count);
+                fit.cells = cut_into_cells(&fit.parts, count);
                 return Ok(fit);
             }
             Ok(None) => {}
@@ -337,18 +310,28 @@ fn equal_cells(problem: &Problem, count: u32) -> Vec<GivenCell> {
 }
 
 /// More cells than parts: the largest parts are cut first. Cells are numbered part by part.
-fn cells_of_parts(parts: &[Part], cells: u32) -> Vec<usize> {
+fn cut_into_cells(parts: &[Part], cells: u32) -> Vec<CellFit> {
     let mut number = vec![1usize; parts.len()];
     for _ in parts.len()..cells as usize {
-        let largest =
-            (0..parts.len()).filter(|part| number[*part] < parts[*part].pcpus.len()).max_by_key(
-                |part| (parts[*part].pcpus.len() / number[*part], std::cmp::Reverse(*part)),
-            );
+        let largest = (0..parts.len())
+            .filter(|part| number[*part] < parts[*part].pcpus.len())
+            .filter(|part| (number[*part] as u64) < parts[*part].pages)
+            .max_by_key(|part| {
+                (parts[*part].pcpus.len() / number[*part], std::cmp::Reverse(*part))
+            });
         if let Some(largest) = largest {
             number[largest] += 1;
         }
     }
-    number.iter().enumerate().flat_map(|(part, cells)| vec![part; *cells]).collect()
+    let cut = |part: usize| {
+        let (of, cells) = (&parts[part], number[part]);
+        let (each, larger) = (of.pcpus.len() / cells, of.pcpus.len() % cells);
+        let sizes: Vec<u64> = (0..cells).map(|i| (each + usize::from(i < larger)) as u64).collect();
+        let pages = crate::memory::share_pages(of.pages, &sizes).unwrap_or_default();
+        let cell = move |(vcpus, pages)| CellFit { part, vcpus: vcpus as u32, pages };
+        sizes.into_iter().zip(pages).map(cell)
+    };
+    (0..parts.len()).flat_map(cut).collect()
 }
 
 fn given_fit(problem: &Problem, cells: &[GivenCell], placed: given::Placed) -> Fit {
@@ -356,9 +339,13 @@ fn given_fit(problem: &Problem, cells: &[GivenCell], placed: given::Placed) -> F
     let sharing = cells.len() - found.choice.parts.len();
     let mut fit = finish(problem, found, PartingFound::Even);
     fit.score.sharing_cells = sharing as u32;
-    fit.part_of_cell = areas
+    fit.cells = areas
         .iter()
-        .filter_map(|area| fit.parts.iter().position(|part| part.area == *area))
+        .zip(cells)
+        .filter_map(|(area, cell)| {
+            let part = fit.parts.iter().position(|part| part.area == *area)?;
+            Some(CellFit { part, vcpus: cell.vcpus, pages: cell.pages })
+        })
         .collect();
     for part in &mut fit.parts {
         let own = areas.iter().zip(cells).filter(|(area, _)| **area == part.area);
@@ -403,7 +390,13 @@ fn finish(problem: &Problem, found: Found, parting: PartingFound) -> Fit {
         use_steps: cost.use_steps(),
         id_sum: cost.ids(),
     };
-    Fit { parts, part_of_cell: Vec::new(), score, proof }
+    let cell = |(part, of): (usize, &Part)| CellFit {
+        part,
+        vcpus: of.pcpus.len() as u32,
+        pages: of.pages,
+    };
+    let cells = parts.iter().enumerate().map(cell).collect();
+    Fit { parts, cells, score, proof }
 }
 
 fn kept_idle(problem: &Problem, pcpus: &[Pcpu], seat: Seat) -> CpuSet {

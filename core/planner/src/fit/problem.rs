@@ -4,7 +4,7 @@ use super::area::{self, Ask, Domains, Share};
 use super::cost::{Cost, Field};
 use super::layout::Layout;
 use super::seat::{Seat, Spot};
-use super::stock::Stock;
+use super::stock::{Places, Stock};
 use super::{Cells, Wanted};
 use numawise_model::{L3Policy, SmtPolicy};
 use std::cell::RefCell;
@@ -36,14 +36,19 @@ pub struct Rank {
     pub tail: u64,
 }
 
+/// How many vCPUs each area can seat.
+pub fn seats(stock: &Stock, smt: SmtPolicy) -> Vec<u32> {
+    let of = |places: &Places| match smt {
+        SmtPolicy::Prefer | SmtPolicy::Avoid => places.threads,
+        SmtPolicy::Require => places.paired,
+        SmtPolicy::Isolate => places.whole_cores,
+    };
+    stock.areas().iter().map(of).collect()
+}
+
 impl<'a> Problem<'a> {
     pub fn new(layout: &'a Layout, stock: &'a Stock, wanted: &'a Wanted) -> Self {
-        let seats = stock.areas().iter().map(|places| match wanted.smt {
-            SmtPolicy::Prefer | SmtPolicy::Avoid => places.threads,
-            SmtPolicy::Require => places.paired,
-            SmtPolicy::Isolate => places.whole_cores,
-        });
-        let seats = seats.collect();
+        let seats = seats(stock, wanted.smt);
         let shares = RefCell::new(vec![Vec::new(); layout.areas.len()]);
         Self { layout, stock, wanted, seats, shares }
     }

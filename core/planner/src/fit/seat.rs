@@ -77,7 +77,11 @@ impl Spot<'_> {
     /// What `count` seats cost at the least; `None` when there are not as many.
     pub fn cost(&self, count: u32, seat: Seat) -> Option<Cost> {
         match self.shortcut(count, seat) {
-            Some(shortcut) => shortcut.map(|(cost, _)| cost),
+            Some(shortcut) => shortcut.map(|taken| {
+                let mut ids = 0;
+                taken.each(self, |thread| ids += u64::from(thread));
+                taken.cost(ids)
+            }),
             None => self.table(count, seat).costs.pop().filter(|cost| *cost != Cost::MAX),
         }
     }
@@ -85,7 +89,10 @@ impl Spot<'_> {
     /// The costs of 0, 1, ... `most` seats; [`Cost::MAX`] where there are not as many.
     pub fn costs(&self, most: u32, seat: Seat) -> Vec<Cost> {
         if self.has_shortcut() {
-            return (0..=most).map(|count| self.cost(count, seat).unwrap_or(Cost::MAX)).collect();
+            let ids = Ids::of(self, seat);
+            let cost =
+                |count| Some(self.shortcut(count, seat)?.map(|taken| taken.cost(ids.sum(&taken))));
+            return (0..=most).map(|count| cost(count).flatten().unwrap_or(Cost::MAX)).collect();
         }
         self.table(most, seat).costs
     }
@@ -93,7 +100,13 @@ impl Spot<'_> {
     /// The threads themselves, as pCPU numbers in the order of the cores, siblings side by side.
     pub fn threads(&self, count: u32, seat: Seat) -> Vec<u32> {
         match self.shortcut(count, seat) {
-            Some(shortcut) => shortcut.map(|(_, taken)| taken.threads(self)).unwrap_or_default(),
+            Some(shortcut) => {
+                let mut threads = Vec::with_capacity(count as usize);
+                if let Some(taken) = shortcut {
+                    taken.each(self, |thread| threads.push(thread));
+                }
+                threads
+            }
             None => self.table(count, seat).threads(self, count),
         }
     }
@@ -105,7 +118,7 @@ impl Spot<'_> {
     }
 
     /// The cheapest threads of a segment of like cores with one or two threads each.
-    fn shortcut(&self, count: u32, seat: Seat) -> Option<Option<(Cost, Taken)>> {
+    fn shortcut(&self, count: u32, seat: Seat) -> Option<Option<Taken>> {
         if !self.has_shortcut() {
             return None;
         }
@@ -127,7 +140,7 @@ impl Spot<'_> {
                 taken.half_of_whole = rest - taken.halves;
             }
         }
-        Some(Some((taken.cost(self), taken)))
+        Some(Some(taken))
     }
 
     fn table(&self, most: u32, seat: Seat) -> Table {
@@ -218,8 +231,7 @@ impl Default for Taken {
 }
 
 impl Taken {
-    fn cost(&self, spot: &Spot) -> Cost {
-        let ids: u64 = self.each(spot, |thread| u64::from(thread)).into_iter().sum();
+    fn cost(&self, ids: u64) -> Cost {
         let Self { seat, width, whole, halves, half_of_whole } = *self;
         let broken = match seat {
             Seat::Core { keeps_siblings } if width > 1 && !keeps_siblings => whole,
@@ -232,27 +244,59 @@ impl Taken {
             + Cost { head: 0, tail: ids }
     }
 
-    fn threads(&self, spot: &Spot) -> Vec<u32> {
-        self.each(spot, |thread| thread)
+    fn threads_of_a_core(&self) -> usize {
+        if matches!(self.seat, Seat::Core { .. }) { 1 } else { self.width as usize }
     }
 
-    fn each<T>(&self, spot: &Spot, of: impl Fn(u32) -> T) -> Vec<T> {
-        let per_core = match self.seat {
-            Seat::Core { .. } => 1,
-            _ => self.width as usize,
-        };
-        let mut all = Vec::with_capacity((self.whole * self.width + self.halves + 1) as usize);
+    fn each(&self, spot: &Spot, mut then: impl FnMut(u32)) {
         let mut cores = spot.whole_cores();
         for core in cores.by_ref().take(self.whole as usize) {
-            all.extend(core[..per_core].iter().map(|thread| of(*thread)));
+            core[..self.threads_of_a_core()].iter().for_each(|thread| then(*thread));
         }
-        if self.half_of_whole == 1 {
-            all.extend(cores.next().map(|core| of(core[0])));
+        if self.half_of_whole == 1
+            && let Some(core) = cores.next()
+        {
+            then(core[0]);
         }
         if self.halves > 0 {
-            all.extend(spot.halves().into_iter().take(self.halves as usize).map(of));
+            spot.halves().into_iter().take(self.halves as usize).for_each(then);
         }
-        all
+    }
+}
+
+/// Sums of the ids that the shortcut takes, so that many counts in a row cost one walk.
+struct Ids {
+    /// Of the first so many whole cores.
+    whole: Vec<u64>,
+    first_of_whole: Vec<u64>,
+    halves: Vec<u64>,
+}
+
+impl Ids {
+    fn of(spot: &Spot, seat: Seat) -> Self {
+        let used = match seat {
+            Seat::Core { .. } => 1,
+            _ => usize::MAX,
+        };
+        let (mut whole, mut first_of_whole) = (vec![0], Vec::new());
+        for core in spot.whole_cores() {
+            let sum: u64 = core.iter().take(used).map(|thread| u64::from(*thread)).sum();
+            whole.push(whole[whole.len() - 1] + sum);
+            first_of_whole.push(u64::from(core[0]));
+        }
+        let mut halves = vec![0];
+        for thread in spot.halves() {
+            halves.push(halves[halves.len() - 1] + u64::from(thread));
+        }
+        Self { whole, first_of_whole, halves }
+    }
+
+    fn sum(&self, taken: &Taken) -> u64 {
+        let half = match taken.half_of_whole {
+            0 => 0,
+            _ => self.first_of_whole[taken.whole as usize],
+        };
+        self.whole[taken.whole as usize] + half + self.halves[taken.halves as usize]
     }
 }
 

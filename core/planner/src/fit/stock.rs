@@ -132,6 +132,13 @@ impl Stock {
         self.free[core]
     }
 
+    /// The same as CPUs.
+    pub fn free_threads(&self, layout: &Layout, core: usize) -> CpuSet {
+        let (mask, threads) = (self.free[core], layout.cores[core].threads.clone());
+        let threads = layout.threads[threads].iter().enumerate();
+        threads.filter(|(bit, _)| mask & (1 << bit) != 0).map(|(_, id)| Pcpu::new(*id)).collect()
+    }
+
     pub fn segment(&self, segment: usize) -> Places {
         self.segments[segment]
     }

@@ -18,9 +18,9 @@ fn scene() -> Scene {
 fn written(scene: &Scene, plan: &Plan) -> GuestConfig {
     let topology = plan.vnuma.as_ref().expect("vNUMA is on");
     let node = |n: &numawise_model::VnumaNode| {
-        (n.id, (plan.request.memory_mode, NodeSet::single(n.memory_node)))
+        (n.id, (plan.request.memory_mode, NodeSet::single(n.memory_node())))
     };
-    let nodes = topology.nodes.iter().map(|node| node.memory_node).collect();
+    let nodes = topology.nodes.iter().map(|node| node.memory_node()).collect();
     GuestConfig {
         vcpu_pins: plan.binding.cpus.clone(),
         emulator_pin: plan.helpers.emulator.clone(),

@@ -89,7 +89,7 @@ impl Judge {
             for vcpu in node.vcpus.iter() {
                 assert!(in_cells.insert(vcpu.0), "{vcpu} is in two vNUMA nodes");
                 for cpu in plan.binding.cpus[&vcpu].iter() {
-                    assert_eq!(self.node_of[&cpu.0], node.host_node.0, "{vcpu} strays");
+                    assert_eq!(self.node_of[&cpu.0], node.host_node().0, "{vcpu} strays");
                 }
             }
         }
@@ -121,7 +121,7 @@ pub fn memory_is_shared_fairly(plan: &Plan) {
     }
     let mut claimed: BTreeMap<u32, u64> = BTreeMap::new();
     for node in &vnuma.nodes {
-        *claimed.entry(node.memory_node.0).or_default() += node.memory_bytes / size;
+        *claimed.entry(node.memory_node().0).or_default() += node.memory_bytes / size;
     }
     let promised = plan.claims[0].pages.iter();
     let promised: BTreeMap<u32, u64> =

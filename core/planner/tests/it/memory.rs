@@ -204,7 +204,7 @@ fn a_node_without_memory_is_served_by_the_nearest() {
     // With node 2's memory forbidden, 0 and 1 are left at 32 each: the lower id.
     scene.host.topology.allowed.memory_nodes = [0, 1].map(Pnode).into_iter().collect();
     let vnuma = scene.planned().vnuma.unwrap();
-    assert!(vnuma.nodes.iter().all(|node| node.memory_node == Pnode(0)));
+    assert!(vnuma.nodes.iter().all(|node| node.memory_node() == Pnode(0)));
 }
 
 /// A node with 1 TiB and no CPUs (CXL, HBM) is as near as can be and is not used.
@@ -220,7 +220,7 @@ fn memory_only_nodes_are_left_out() {
     topology.nodes[1].distances.insert(Pnode(2), 11);
     topology.allowed.memory_nodes.insert(Pnode(2));
     let plan = scene.planned();
-    assert_eq!(plan.vnuma.as_ref().unwrap().nodes[0].memory_node, Pnode(0));
+    assert_eq!(plan.vnuma.as_ref().unwrap().nodes[0].memory_node(), Pnode(0));
     let nodes = [Pnode(2)].into_iter().collect();
     assert!(plan.reasons.contains(&Reason::MemoryOnlyNodesLeftOut { nodes }));
 

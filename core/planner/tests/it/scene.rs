@@ -179,9 +179,9 @@ pub fn shown(plan: &Plan) -> String {
             bytes if bytes % GIB == 0 => format!("{} GiB", bytes / GIB),
             bytes => format!("{bytes} bytes"),
         };
-        let place = match node.host_node == node.memory_node {
-            true => node.host_node.to_string(),
-            false => format!("{} (vCPUs on {})", node.memory_node, node.host_node),
+        let place = match node.host_node() == node.memory_node() {
+            true => node.host_node().to_string(),
+            false => format!("{} (vCPUs on {})", node.memory_node(), node.host_node()),
         };
         let (id, vcpus, distances) = (node.id, &node.vcpus, distances.join(" "));
         write!(

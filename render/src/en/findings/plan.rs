@@ -1,8 +1,10 @@
 //! Findings about a plan: allowed, but with a price that the reader should know.
 
-use crate::en::{Said, are, n_pcpus, owner, owners, pcpu, pcpus, say, vcpus, verb, vnode};
+use crate::en::{
+    Said, are, n_pcpus, nodes, numbers, owner, owners, pcpu, pcpus, say, vcpus, verb, vnode,
+};
 use crate::quantity::count;
-use numawise_model::{CpuSet, Owner, Pcpu, Pnode, Vcpu, VcpuSet, Vnode};
+use numawise_model::{CpuSet, NodeSet, Owner, Pcpu, Pnode, Vcpu, VcpuSet, Vnode};
 
 pub fn uses_reserved_cpus(cpus: &CpuSet) -> Said {
     let (these, are) = (pcpus(cpus), are(cpus));
@@ -49,6 +51,34 @@ pub fn emulator_on_vcpu_cpus(cpus: &CpuSet) -> Said {
         pcpus(cpus)
     ))
     .way("keep a reserved core of each node free for them: bind by --on-node or --bind, or reserve more in /etc/numawise/config.toml")
+}
+
+pub fn emulator_beside_vcpus(cpus: &CpuSet) -> Said {
+    say(format!(
+        "the emulator threads run on {}, SMT siblings of the guest's pCPUs: they share their cores",
+        pcpus(cpus)
+    ))
+    .way("reserve whole cores for the host in /etc/numawise/config.toml")
+}
+
+pub fn cores_shared(on: &NodeSet) -> Said {
+    say(format!(
+        "{} {} too few whole cores left: vCPUs share cores there",
+        nodes(on),
+        verb(on, "has", "have")
+    ))
+    .way("ask for fewer vCPUs, or use --smt isolate to be refused instead")
+}
+
+pub fn l3_shares_unequal(vcpus: &[u32]) -> Said {
+    say(format!("the L3 domains have unequal shares of the guest: {} vCPUs", numbers(vcpus)))
+        .way("--l3 N takes a number of domains that divides the guest's cores, where there is one")
+}
+
+pub fn not_proven_best(distance: u64, bound: u64) -> Said {
+    say(format!(
+        "the search was cut short: distance {distance} was the best found, and none is below {bound}"
+    ))
 }
 
 pub fn emulator_lacks_memory_node(node: Pnode) -> Said {

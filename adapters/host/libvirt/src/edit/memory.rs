@@ -20,9 +20,8 @@ struct Wanted {
 
 impl Wanted {
     fn of(topology: &VirtualTopology, mode: MemoryMode) -> Self {
-        let nodes: NodeSet = topology.nodes.iter().map(|node| node.memory_node).collect();
-        let per_node =
-            topology.nodes.iter().map(|n| (n.id.0, (mode, NodeSet::single(n.memory_node))));
+        let nodes = topology.memory_nodes();
+        let per_node = topology.nodes.iter().map(|n| (n.id.0, (mode, n.memory_nodes.clone())));
         let memnodes = match mode {
             // Interleaving is over all nodes; a memnode names one.
             MemoryMode::Interleave => BTreeMap::new(),

@@ -3,8 +3,8 @@
 use numawise_engine::ports::DomainEditor;
 use numawise_libvirt::DomainXmlEditor;
 use numawise_model::{
-    CpuSet, GuestConfig, GuestCpuTopology, GuestEdit, MemoryMode, PageSize, Pcpu, PinEdit, Pnode,
-    Vcpu, VcpuSet, VirtualTopology, Vnode, VnumaEdit, VnumaNode,
+    CpuSet, GuestConfig, GuestCpuTopology, GuestEdit, MemoryMode, NodeSet, PageSize, Pcpu, PinEdit,
+    Pnode, Vcpu, VcpuSet, VirtualTopology, Vnode, VnumaEdit, VnumaNode,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -68,8 +68,8 @@ pub fn topology(guest: &GuestConfig, nodes: u32) -> VirtualTopology {
         id: Vnode(n),
         vcpus: VcpuSet::range(share(n), share(n + 1) - 1),
         memory_bytes: (memory(n + 1) - memory(n)) * 1024,
-        host_node: Pnode(3 - n),
-        memory_node: Pnode(3 - n),
+        host_nodes: NodeSet::single(Pnode(3 - n)),
+        memory_nodes: NodeSet::single(Pnode(3 - n)),
         distances: (0..nodes).map(|m| (Vnode(m), if m == n { 10 } else { 21 })).collect(),
     };
     VirtualTopology {

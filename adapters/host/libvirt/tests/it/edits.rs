@@ -46,10 +46,10 @@ fn everything_written_reads_back_and_nothing_else_changes() {
 }
 
 fn numatune_of(topology: &numawise_model::VirtualTopology, mode: MemoryMode) -> Numatune {
-    let memnode = |n: &numawise_model::VnumaNode| (n.id, (mode, NodeSet::single(n.memory_node)));
+    let memnode = |n: &numawise_model::VnumaNode| (n.id, (mode, NodeSet::single(n.memory_node())));
     Numatune {
         memory_mode: Some(mode),
-        memory_nodeset: Some(topology.nodes.iter().map(|n| n.memory_node).collect()),
+        memory_nodeset: Some(topology.nodes.iter().map(|n| n.memory_node()).collect()),
         memnodes: topology.nodes.iter().map(memnode).collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Broken, broken};
 use crate::case::{GIB, claim, other, pages, set};
-use numawise_model::{Mode, PageSize, Pnode, Predicate, Vcpu, Vnode};
+use numawise_model::{Mode, NodeSet, PageSize, Pnode, Predicate, Vcpu, Vnode};
 
 pub const VNUMA: &[Broken] = &[
     broken(
@@ -42,13 +42,13 @@ pub const VNUMA: &[Broken] = &[
     ),
     broken(
         "tied to the wrong pNUMA node",
-        |c| c.vnuma().nodes[0].host_node = Pnode(0),
+        |c| c.vnuma().nodes[0].host_nodes = NodeSet::single(Pnode(0)),
         "Error cells-per-node, Error distances-host, Error memory-node, Error vnode-home",
     ),
     broken(
         "tied to a pNUMA node that is not there",
         |c| {
-            c.vnuma().nodes[0].host_node = Pnode(5);
+            c.vnuma().nodes[0].host_nodes = NodeSet::single(Pnode(5));
         },
         "Error distances-host, Error vnode-home, Warning MemoryOnOtherNode",
     ),
@@ -142,13 +142,13 @@ pub const MEMORY: &[Broken] = &[
     ),
     broken(
         "memory from the wrong node",
-        |c| c.vnuma().nodes[1].memory_node = Pnode(1),
+        |c| c.vnuma().nodes[1].memory_nodes = NodeSet::single(Pnode(1)),
         "Error claims-memory, Error memory-node, Error requires-cover",
     ),
     broken(
         "memory from a node that is not there",
         |c| {
-            c.vnuma().nodes[1].memory_node = Pnode(7);
+            c.vnuma().nodes[1].memory_nodes = NodeSet::single(Pnode(7));
         },
         "Error claims-memory, Error memory-node, Error requires-cover, Warning MemoryUnchecked",
     ),

@@ -22,6 +22,7 @@ fn held_against_everything(cases: u32) {
         cases,
         failure_persistence: None,
         max_global_rejects: cases * 4,
+        max_local_rejects: cases * 4 + 65_536,
         max_shrink_iters: 5_000,
         ..ProptestConfig::default()
     });

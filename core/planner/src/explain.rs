@@ -1,0 +1,195 @@
+//! Why the best place is where it is, and how it compares.
+//!
+//! A place that lost is told with the first preference on which it is worse: the node alone, where
+//! the guest is on one; the best place without each of its nodes, where it is on several. A node
+//! that could not have the whole guest is told with the constraint that binds there.
+//!
+//! Whichever way a plan was made, `compact` and `spread` are set side by side: neither is always the
+//! better one, and only a measurement decides between them.
+
+use crate::Notes;
+use crate::binding::best::{self, Ready};
+use crate::fit::{Fit, Layout, Stock, fit, seats};
+use crate::situation::Situation;
+use numawise_model::placement::{Best, Footprint, Lost, MemoryReach, NodeConstraint, NodeLack};
+use numawise_model::{
+    CpuSet, Id, L3Policy, NodeSet, Pnode, Reason, Request, Topology, VirtualTopology,
+};
+use std::collections::BTreeSet;
+
+/// The chosen place, the places that lost, and the nodes that could not.
+pub fn place(ready: &Ready, fit: &Fit, notes: &mut Notes) {
+    let nodes = nodes_of(&ready.layout, fit);
+    notes.reason(Reason::BestPlace { nodes, score: fit.score, proof: fit.proof });
+    let (lacks, chosen) = (lacks(ready), fit.parts.iter().map(|part| part.area));
+    let chosen: BTreeSet<usize> = chosen.collect();
+    let cannot = lacks.into_iter().enumerate();
+    for (_, lack) in cannot.filter(|(area, _)| !chosen.contains(area) && cannot_alone(ready, *area))
+    {
+        notes.reason(Reason::NodeCannot { lack });
+    }
+    for lost in losers(ready, fit, &chosen) {
+        notes.reason(Reason::WorsePlace { place: lost });
+    }
+    let mut idle = CpuSet::new();
+    fit.parts.iter().for_each(|part| idle.extend(&part.kept_idle));
+    if !idle.is_empty() {
+        notes.reason(Reason::SiblingsKeptIdle { cpus: idle });
+    }
+}
+
+fn nodes_of(layout: &Layout, fit: &Fit) -> NodeSet {
+    let mut nodes = NodeSet::new();
+    fit.parts.iter().for_each(|part| nodes.extend(&layout.areas[part.area].nodes));
+    nodes
+}
+
+fn cannot_alone(ready: &Ready, area: usize) -> bool {
+    let alone = only(ready, |other| other == area);
+    fit(&ready.layout, &alone, &ready.wanted).is_err()
+}
+
+/// The host with some areas alone.
+fn only(ready: &Ready, keep: impl Fn(usize) -> bool) -> Stock {
+    let mut stock = ready.stock.clone();
+    let free = stock.free_cpus(&ready.layout);
+    let mut gone = CpuSet::new();
+    for area in (0..ready.layout.areas.len()).filter(|area| !keep(*area)) {
+        gone.extend(&free_of(ready, area, &free));
+    }
+    stock.take(&ready.layout, &gone);
+    stock
+}
+
+fn free_of(ready: &Ready, area: usize, free: &CpuSet) -> CpuSet {
+    let segments = ready.layout.segments_of(area).iter();
+    let cores = segments.flat_map(|segment| ready.layout.cores_of(segment));
+    let threads = cores.flat_map(|core| &ready.layout.threads[core.threads.clone()]);
+    let all: CpuSet = threads.map(|thread| numawise_model::Pcpu::new(*thread)).collect();
+    all.intersection(free)
+}
+
+fn losers(ready: &Ready, fit: &Fit, chosen: &BTreeSet<usize>) -> Vec<Lost> {
+    let areas = 0..ready.layout.areas.len();
+    let stocks: Vec<Stock> = match chosen.len() {
+        1 => {
+            let others = areas.filter(|area| !chosen.contains(area));
+            others.map(|area| only(ready, |other| other == area)).collect()
+        }
+        _ => chosen.iter().map(|area| only(ready, |other| other != *area)).collect(),
+    };
+    let mut lost: Vec<Lost> = Vec::new();
+    for stock in stocks {
+        let Ok(other) = crate::fit::fit(&ready.layout, &stock, &ready.wanted) else { continue };
+        let Some((on, ours, theirs)) = fit.score.first_difference(&other.score) else { continue };
+        let nodes = nodes_of(&ready.layout, &other);
+        // Losses are counted over the whole host, and part of it was left out of the question.
+        if ours <= theirs && !lost.iter().any(|known| known.nodes == nodes) {
+            lost.push(Lost { nodes, on, ours, theirs });
+        }
+    }
+    lost
+}
+
+/// What each area has, and which constraint binds when it is to have the whole guest.
+pub fn lacks(ready: &Ready) -> Vec<NodeLack> {
+    let (layout, stock, wanted) = (&ready.layout, &ready.stock, &ready.wanted);
+    let free = stock.free_cpus(layout);
+    let lack = |(area, seats): (usize, u32)| {
+        let pages = stock.pages(wanted.page_size, layout.areas[area].pool);
+        let pages = if layout.areas[area].memory_nodes.is_empty() { Some(0) } else { pages };
+        let binding = if seats < wanted.vcpus {
+            NodeConstraint::Seats
+        } else if pages.is_some_and(|pages| pages < wanted.pages) {
+            NodeConstraint::Memory
+        } else {
+            NodeConstraint::Other
+        };
+        let node = layout.areas[area].nodes.first().unwrap_or(Pnode(0));
+        NodeLack { node, free: free_of(ready, area, &free), seats, pages, binding }
+    };
+    seats(stock, wanted.smt).into_iter().enumerate().map(lack).collect()
+}
+
+/// Both ways to use the L3 domains for this request.
+pub fn side_by_side(situation: &Situation, request: &Request) -> Reason {
+    let asked = match &request.policy {
+        numawise_model::Policy::Best(best) => best.clone(),
+        _ => Best::default(),
+    };
+    let footprint = |l3: L3Policy| {
+        let best = Best { l3, ..asked.clone() };
+        let (ready, found) = best::answer(situation, request, &best);
+        found.ok().map(|fit| self::footprint(&ready, &fit))
+    };
+    Reason::SideBySide {
+        compact: footprint(L3Policy::Compact),
+        spread: footprint(L3Policy::Spread),
+    }
+}
+
+fn footprint(ready: &Ready, fit: &Fit) -> Footprint {
+    let (layout, stock) = (&ready.layout, &ready.stock);
+    let mut used = CpuSet::new();
+    let mut idle = CpuSet::new();
+    for part in &fit.parts {
+        used.extend(&part.pcpus.iter().copied().collect());
+        idle.extend(&part.kept_idle);
+    }
+    let (mut cores, mut on_shared_cores) = (0, 0);
+    for core in 0..layout.cores.len() {
+        let threads = &layout.threads[layout.cores[core].threads.clone()];
+        let all: CpuSet = threads.iter().map(|id| numawise_model::Pcpu::new(*id)).collect();
+        let own = all.intersection(&used).len() as u32;
+        let held = all.difference(&stock.free_threads(layout, core)).len();
+        cores += u32::from(own > 0);
+        on_shared_cores += if own > 1 || (own == 1 && held > 0) { own } else { 0 };
+    }
+    let segments = fit.parts.iter().flat_map(|part| &part.by_segment).map(|(segment, _)| *segment);
+    let segments: BTreeSet<usize> = segments.collect();
+    let sizes = segments.iter().map(|segment| layout.segments[*segment].l3_bytes);
+    Footprint {
+        nodes: nodes_of(layout, fit).len() as u32,
+        cores,
+        l3_domains: segments.len() as u32,
+        l3_bytes: sizes.sum(),
+        on_shared_cores,
+    }
+}
+
+/// How far memory is from the vCPUs, with the nodes shown and without.
+pub fn memory_reach(topology: &Topology, vnuma: &VirtualTopology) -> Reason {
+    let (mut vcpus, mut bytes) = (0u64, 0u64);
+    for node in &vnuma.nodes {
+        vcpus += node.vcpus.len() as u64;
+        bytes += node.memory_bytes;
+    }
+    // Pairs of a vCPU and a byte, as a share of all pairs: too many to count in 64 bits.
+    let all = u128::from(vcpus) * u128::from(bytes);
+    let (mut near, mut own_near) = (0u128, 0u128);
+    let (mut anywhere, mut own) = (Some(0u128), Some(0u128));
+    for from in &vnuma.nodes {
+        let of = from.vcpus.len() as u128;
+        for to in &vnuma.nodes {
+            let pairs = of * u128::from(to.memory_bytes);
+            let is_near = !to.memory_nodes.is_disjoint(&from.host_nodes);
+            near += if is_near { pairs } else { 0 };
+            let distance = topology.distance(from.host_node(), to.memory_node());
+            let distance = if is_near { Some(10) } else { distance };
+            anywhere = anywhere.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
+            if from.id == to.id {
+                let pairs = of * u128::from(bytes);
+                own_near += if is_near { pairs } else { 0 };
+                own = own.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
+            }
+        }
+    }
+    let share = |part: u128, scale: u128| (part * scale).checked_div(all).unwrap_or(0) as u32;
+    let reach = MemoryReach {
+        remote_without_vnuma: 1000 - share(near, 1000),
+        remote_with_vnuma: 1000 - share(own_near, 1000),
+        mean_distance_without: anywhere.map(|sum| share(sum, 100)),
+        mean_distance_with: own.map(|sum| share(sum, 100)),
+    };
+    Reason::MemoryReach { reach }
+}
