@@ -3,11 +3,14 @@
 
 use numawise_model::finding::SetKind;
 use numawise_model::guest::GuestCell;
+use numawise_model::placement::{
+    Footprint, Lost, MemoryReach, NodeConstraint, NodeLack, Preference,
+};
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{
     Claim, ClaimId, CpuSet, Finding, FindingKind, ForeignOwner, GuestCpuTopology, GuestUuid,
-    Manager, MemoryMode, Mode, NodeSet, Obstacle, Owner, PageSize, Pcpu, Pnode, Predicate, Purpose,
-    Reason, Severity, Sight, Source, Subject, Vcpu, VcpuSet, Vnode,
+    Manager, MemoryMode, Mode, NodeSet, Obstacle, Owner, PageSize, Pcpu, Pnode, Predicate, Proof,
+    Purpose, Reason, Score, Severity, Sight, Source, Subject, Vcpu, VcpuSet, Vnode,
 };
 use std::collections::BTreeMap;
 
@@ -33,6 +36,10 @@ pub fn guest() -> Owner {
 
 pub fn cpu_topology() -> GuestCpuTopology {
     GuestCpuTopology { sockets: 3, dies: 1, clusters: 1, cores: 8, threads: 2 }
+}
+
+fn lack(binding: NodeConstraint) -> NodeLack {
+    NodeLack { node: Pnode(3), free: cpus("0-7"), seats: 8, pages: Some(12), binding }
 }
 
 pub fn owners() -> Vec<Owner> {
@@ -111,6 +118,36 @@ pub fn reasons() -> Vec<Reason> {
         Reason::KeepsFrozenTopology,
         Reason::Unbound,
         Reason::MemoryOnlyNodesLeftOut { nodes: nodes("2-3") },
+        Reason::BestPlace {
+            nodes: nodes("0,2"),
+            score: Score { areas: 2, distance: 448, l3: [2, 0, 4], id_sum: 77, ..Score::default() },
+            proof: Proof::BestFound { bound: 400 },
+        },
+        Reason::BestPlace { nodes: nodes("0"), score: Score::default(), proof: Proof::Optimal },
+        Reason::WorsePlace {
+            place: Lost { nodes: nodes("1"), on: Preference::L3Policy, ours: 1, theirs: 2 },
+        },
+        Reason::NodeCannot { lack: lack(NodeConstraint::Memory) },
+        Reason::SideBySide {
+            compact: None,
+            spread: Some(Footprint {
+                nodes: 1,
+                cores: 8,
+                l3_domains: 8,
+                l3_bytes: Some(8 << 25),
+                on_shared_cores: 16,
+            }),
+        },
+        Reason::MemoryReach {
+            reach: MemoryReach {
+                remote_without_vnuma: 500,
+                remote_with_vnuma: 0,
+                mean_distance_without: Some(2100),
+                mean_distance_with: None,
+            },
+        },
+        Reason::SiblingsKeptIdle { cpus: cpus("16-31") },
+        Reason::IsolatedFirst { cpus: cpus("8-15") },
     ];
     let exclusions = [
         Exclusion::Offline,
@@ -159,6 +196,10 @@ fn of_hosts() -> Vec<FindingKind> {
         K::NodeMemoryUnknown { nodes: nodes("3") },
         K::CpuNodeWithoutMemory { nodes: nodes("3") },
         K::MemoryOnlyNodes { nodes: nodes("250-255") },
+        K::CoresShared { nodes: nodes("0") },
+        K::L3SharesUnequal { vcpus: vec![6, 6, 4] },
+        K::NotProvenBest { distance: 12, bound: 10 },
+        K::EmulatorBesideVcpus { cpus: cpus("0") },
         K::MaskNamesOffline { file: text("cpu1"), cpus: some.clone() },
         K::BadMask { file: text("cpu1"), cpu: Pcpu(1) },
         K::OverlappingSets { what: SetKind::Package, a: some.clone(), b: cpus("1-2") },

@@ -5,10 +5,12 @@ use crate::every_variant::{
 };
 use expect_test::expect_file;
 use numawise_documents::{parse_plan, plan_to_json};
+use numawise_model::placement::{DevicePolicy, EmulatorPolicy, Split};
 use numawise_model::{
-    BindRule, Binding, Change, ChangedPart, Effect, GuestFix, GuestRef, HelperPlacement, HostId,
-    HostRef, HugepageLevels, Levels, MemoryMode, Mode, NodeLevels, NodeSet, PageSize, Pcpu, Plan,
-    PlanId, Pnode, Policy, Request, Utilisation, Vcpu, VirtualTopology, VnumaNode,
+    Best, BindRule, Binding, Change, ChangedPart, Effect, GuestFix, GuestRef, HelperPlacement,
+    HostId, HostRef, HugepageLevels, L3Policy, Levels, MemoryMode, Mode, NodeLevels, NodeSet,
+    PageSize, Pcpu, Plan, PlanId, Pnode, Policy, Request, SmtPolicy, Utilisation, Vcpu,
+    VirtualTopology, VnumaNode,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -135,6 +137,16 @@ fn every_policy_and_memory_mode_comes_back() {
         Policy::OnNode(vec![(Pnode(1), vcpus("0-31")), (Pnode(0), vcpus("32-47"))]),
         Policy::Rules(vec![rule("0-15", "32-47"), rule("16-20", "0-3"), rule("", "")]),
         Policy::Unbound,
+        Policy::Best(Best::default()),
+        Policy::Best(Best {
+            l3: L3Policy::Exactly(4),
+            smt: SmtPolicy::Isolate,
+            split: Split::Exact(vec![8, 4]),
+            vnodes: Some(2),
+            emulator: EmulatorPolicy::Isolate,
+            devices: DevicePolicy::Socket,
+            near: vec!["0000:41:00.0".to_owned()],
+        }),
     ];
     for policy in policies {
         for mode in MemoryMode::ALL {

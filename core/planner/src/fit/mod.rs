@@ -49,6 +49,7 @@
 
 mod area;
 mod cost;
+mod division;
 mod even;
 mod given;
 mod layout;

@@ -10,6 +10,7 @@
 //! when its steps are used up it does not call worse, and the bound is told.
 
 use super::Proof;
+use super::division::{Division, divide};
 use super::even::Found;
 use super::problem::{Choice, Problem};
 
@@ -62,9 +63,19 @@ pub fn place(problem: &Problem, count: u32, unit: u32) -> Result<Option<Found>, 
     };
     walk.go(0, count, wanted, 0);
     let mut settled = walk.steps > 0;
+    if walk.best.is_none() && !(few && settled) {
+        // What holds only of the whole refused all that were looked at.
+        match divide(problem, &walk.areas, count, unit) {
+            Division::Impossible => return Ok(None),
+            Division::NotSaid => {}
+            Division::Possible(parts) => {
+                settled = false;
+                let distance = distance(problem, &parts);
+                walk.best = problem.choice(&parts).map(|choice| (distance, choice));
+            }
+        }
+    }
     if walk.best.is_none() && !few {
-        // What holds only of the whole (memory to the last page, pools that areas share) refused
-        // them all; sizes between may pass.
         (walk.every_size, walk.steps) = (true, PATIENCE);
         walk.go(0, count, wanted, 0);
         settled &= walk.steps > 0;

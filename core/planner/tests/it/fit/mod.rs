@@ -1,5 +1,8 @@
-//! The search for the best place, held against hosts small enough to try everything.
+//! The search for the best place, held against hosts small enough to try everything, against an
+//! independent solver on large ones, and on machines that people know.
 
 mod exhaustive;
+mod known_hosts;
+mod large_hosts;
 mod oracle;
 mod small_host;
