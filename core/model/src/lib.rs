@@ -15,6 +15,7 @@ pub mod ids;
 pub mod ledger;
 pub mod levels;
 pub mod list_text;
+pub mod migration;
 pub mod observed;
 pub mod obstacle;
 pub mod plan;
@@ -37,6 +38,7 @@ pub use ids::{CoreId, Id, L3Id, PackageId, Pcpu, Pnode, Vcpu, Vnode};
 pub use ledger::{Claim, ClaimId, Ledger, Mode, Owner, Purpose, Source};
 pub use levels::{HugepageLevels, Levels, NodeLevels, PageCounts, PageSize, Utilisation};
 pub use list_text::{ListError, ListErrorKind, Rule, parse_list, parse_mask, parse_rule};
+pub use migration::{MoveProgress, MoveRefusal};
 pub use observed::{GuestFacts, Sight, Unseen};
 pub use obstacle::{ForeignOwner, Manager, Obstacle};
 pub use plan::{
