@@ -52,12 +52,23 @@ pub struct IntentDoc {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum IntentKindDoc {
-    Apply { plan: Box<PlanDoc> },
-    Undo { applied: String },
+    Apply {
+        plan: Box<PlanDoc>,
+    },
+    Undo {
+        applied: String,
+    },
     /// On the host that the guest leaves. Its claims there stand until it has arrived.
-    MoveOut { to: PeerDoc, keep_source: bool },
+    MoveOut {
+        to: PeerDoc,
+        keep_source: bool,
+    },
     /// On the host that it comes to, together with the claims there.
-    MoveIn { from: PeerDoc, plan: Option<Box<PlanDoc>>, frozen: Option<FrozenDoc> },
+    MoveIn {
+        from: PeerDoc,
+        plan: Option<Box<PlanDoc>>,
+        frozen: Option<FrozenDoc>,
+    },
 }
 
 /// The other end of a move.

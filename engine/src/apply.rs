@@ -13,8 +13,8 @@ use crate::reconcile::{Outcome, planned_xml};
 use numawise_audit::judge_plan;
 use numawise_documents::{frozen_digest, topology_digest};
 use numawise_model::{
-    Claim, CpuPools, Event, ForeignOwner, FrozenTopology, GuestUuid, HostId, Ledger, Owner,
-    MoveRefusal, PageCounts, Plan, Predicate, Refusal, Severity,
+    Claim, CpuPools, Event, ForeignOwner, FrozenTopology, GuestUuid, HostId, Ledger, MoveRefusal,
+    Owner, PageCounts, Plan, Predicate, Refusal, Severity,
 };
 
 #[derive(Clone, Debug)]

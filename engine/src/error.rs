@@ -63,6 +63,10 @@ pub enum Staleness {
     GuestChanged { guest: String },
     #[error("guest '{guest}' is gone, or another one has its name")]
     GuestGone { guest: String },
+    #[error("guest '{guest}' has moved to {to}")]
+    MovedAway { guest: String, to: String },
+    #[error("guest '{guest}' is being moved to {to}, or an interrupted move of it waits")]
+    BeingMoved { guest: String, to: String },
     #[error("guest '{guest}' was started or stopped since")]
     StartedOrStopped { guest: String },
     #[error("it needs what is no longer so")]

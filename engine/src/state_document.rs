@@ -222,8 +222,7 @@ mod tests {
     use super::*;
     use numawise_model::{
         Binding, CpuSet, ForeignOwner, FrozenTopology, GuestCpuTopology, HelperPlacement, HostRef,
-        Levels, Manager, MemoryMode, Mode, PageSize, Pins, Plan, PlanId, Policy, Request,
-        Vcpu,
+        Levels, Manager, MemoryMode, Mode, PageSize, Pins, Plan, PlanId, Policy, Request, Vcpu,
     };
     use std::collections::BTreeMap;
 
@@ -300,8 +299,7 @@ mod tests {
             cpu: GuestCpuTopology { sockets: 1, dies: 1, clusters: 1, cores: 11, threads: 1 },
             cpu_before: None,
         };
-        let peer =
-            || Peer { host: HostId("h2".to_owned()), uri: "qemu+ssh://b/system".to_owned() };
+        let peer = || Peer { host: HostId("h2".to_owned()), uri: "qemu+ssh://b/system".to_owned() };
         let move_out = IntentKind::MoveOut { to: peer(), keep_source: true };
         let (plan, frozen_there) = (Some(plan("p")), Some(frozen.clone()));
         let move_in = IntentKind::MoveIn { from: peer(), plan, frozen: frozen_there };

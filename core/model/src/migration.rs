@@ -1,6 +1,8 @@
 //! Why a guest cannot go to another host, and how far one is that does. What the other host has no
 //! room for is a planner's refusal; here is what stands against the way itself.
 
+use crate::ids::Pnode;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MoveRefusal {
     /// Both connections lead to one machine, by the hypervisor's own word.
@@ -27,6 +29,8 @@ pub enum MoveRefusal {
     TpmState,
     /// What the other hypervisor says of the guest: its CPU, its machine type.
     NotThere { why: String },
+    /// No two pNUMA nodes may take what one had, so each of these needs a node of its own.
+    NoNodesFor { vcpus: Vec<u32>, free: Vec<(Pnode, u32)> },
     /// An earlier move of the guest has not come to its end.
     Unfinished { peer: String },
 }

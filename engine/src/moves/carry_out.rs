@@ -46,11 +46,7 @@ impl Engine<'_> {
     }
 
     /// In the order of the ids, so that two moves that cross do not wait for one another.
-    fn lock_both(
-        &self,
-        from: &HostId,
-        to: &HostId,
-    ) -> Result<[Box<dyn HostLock>; 2], EngineError> {
+    fn lock_both(&self, from: &HostId, to: &HostId) -> Result<[Box<dyn HostLock>; 2], EngineError> {
         let (first, second) = if from < to { (from, to) } else { (to, from) };
         Ok([self.lock(first)?, self.lock(second)?])
     }
@@ -87,9 +83,8 @@ impl Engine<'_> {
         let intent = self.intent(route, kind, situation, overridden);
         self.update_state(&situation.host_id, |state| {
             refuse_unfinished(state, &intent)?;
-            let kept = |old: &Intent| {
-                old.status == IntentStatus::Pending || old.guest != intent.guest
-            };
+            let kept =
+                |old: &Intent| old.status == IntentStatus::Pending || old.guest != intent.guest;
             state.intents.retain(kept);
             state.intents.push(intent.clone());
             Ok(())

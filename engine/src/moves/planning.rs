@@ -2,18 +2,19 @@
 //! what the guest sees kept as it is. Writes nothing, so it can be asked for many guests: whoever does
 //! adds each plan's claims to the situation that the next one is planned in.
 
-use super::requests::requests;
-use crate::error::EngineError;
-use crate::intent::GuestRecord;
+use super::requests::{no_nodes_for, requests};
+use crate::error::{EngineError, Staleness};
+use crate::intent::{GuestRecord, Intent, IntentKind, IntentStatus};
 use crate::ledger_view::KnownGuest;
 use crate::loop_parts::{Engine, Situation};
 use crate::planning::{FreshIds, judged_after};
+use crate::ports::PortError;
 use crate::reconcile::planned_xml;
 use numawise_documents::{frozen_digest, topology_digest};
 use numawise_model::refusal::TopologyDifference;
 use numawise_model::{
-    ChangedPart, CpuPools, FrozenTopology, GuestConfig, GuestCpuTopology, GuestRef, HostId, HostRef,
-    PageCounts, PageSize, Plan, Policy, Reason, Refusal, Request,
+    ChangedPart, CpuPools, FrozenTopology, GuestConfig, GuestCpuTopology, GuestRef, GuestUuid,
+    HostId, HostRef, PageCounts, PageSize, Plan, Policy, Reason, Refusal, Request,
 };
 use numawise_planner::{Inputs, Stamp};
 
@@ -48,8 +49,18 @@ pub struct PlannedMove {
 impl Engine<'_> {
     /// Reads a guest of this host that is to leave it.
     pub fn moving(&self, situation: &Situation, wanted: &str) -> Result<MovingGuest, EngineError> {
-        let known = situation.find(wanted, &self.hypervisor.uri())?.clone();
+        let known = match situation.find(wanted, &self.hypervisor.uri()) {
+            Err(PortError::NotFound(why)) => {
+                let gone = moved_away(situation, wanted).map(EngineError::Stale);
+                return Err(gone.unwrap_or(PortError::NotFound(why).into()));
+            }
+            known => known?.clone(),
+        };
         let uuid = &known.summary.uuid;
+        if let Some(to) = moves_now(situation, uuid) {
+            let guest = known.summary.name.clone();
+            return Err(EngineError::Stale(Staleness::BeingMoved { guest, to }));
+        }
         let record = situation.record(uuid).cloned();
         let applied = record.as_ref().is_some_and(|record| record.applied.is_some());
         let told_frozen = situation.frozen(uuid);
@@ -150,10 +161,13 @@ impl Engine<'_> {
                 Err(error) => return Err(error),
             }
         }
+        if why.iter().all(|refusal| matches!(refusal, Refusal::TopologyFrozen { .. })) {
+            // That it would be split otherwise there is no reason: that it cannot be split so is.
+            why = vec![Refusal::CannotMove(no_nodes_for(guest, &ways[0], situation, pools))];
+        }
         let (guest, at) = (summary.name.clone(), self.hypervisor.uri());
         Err(EngineError::NoRoomThere { guest, at, refusals: why })
     }
-
 }
 
 /// Where a topology is kept, the planner is let free: its own would have this host's distances and
@@ -185,19 +199,38 @@ impl MovingGuest {
     }
 }
 
+fn moved_away(situation: &Situation, wanted: &str) -> Option<Staleness> {
+    let is_it = |intent: &&Intent| intent.guest_name == wanted || intent.guest.0 == wanted;
+    let newest = situation.state.intents.iter().rfind(is_it)?;
+    match (&newest.kind, &newest.status) {
+        (IntentKind::MoveOut { to, .. }, IntentStatus::Done) => {
+            let guest = newest.guest_name.clone();
+            Some(Staleness::MovedAway { guest, to: to.uri.clone() })
+        }
+        _ => None,
+    }
+}
+
+fn moves_now(situation: &Situation, guest: &GuestUuid) -> Option<String> {
+    let mut intents = situation.state.intents.iter();
+    intents.find_map(|intent| match &intent.kind {
+        IntentKind::MoveOut { to, .. }
+            if &intent.guest == guest && intent.status == IntentStatus::Pending =>
+        {
+            Some(to.uri.clone())
+        }
+        _ => None,
+    })
+}
+
 /// The topology of a definition that others wrote, as it is: a guest that has nodes sees them.
 fn seen_in(config: &GuestConfig) -> Option<FrozenTopology> {
     if config.cells.is_empty() {
         return None;
     }
     // Without the element libvirt gives each vCPU a socket.
-    let one_each = GuestCpuTopology {
-        sockets: config.vcpus_max,
-        dies: 1,
-        clusters: 1,
-        cores: 1,
-        threads: 1,
-    };
+    let one_each =
+        GuestCpuTopology { sockets: config.vcpus_max, dies: 1, clusters: 1, cores: 1, threads: 1 };
     let cpu = config.cpu_topology.unwrap_or(one_each);
     Some(FrozenTopology { cells: config.cells.clone(), cpu, cpu_before: config.cpu_topology })
 }

@@ -1,7 +1,7 @@
 //! Moves that somebody began and did not end, found by a later command on either host.
 
-use super::settle::Settled;
 use super::Move;
+use super::settle::Settled;
 use crate::error::EngineError;
 use crate::intent::{Intent, IntentKind, IntentStatus, Peer};
 use crate::loop_parts::Engine;
@@ -82,12 +82,7 @@ impl Engine<'_> {
         self.hypervisor.host_id().is_ok_and(|id| &id == host)
     }
 
-    fn settle_over(
-        &self,
-        peer: &Peer,
-        leaves: bool,
-        route: &Move,
-    ) -> Result<Settled, EngineError> {
+    fn settle_over(&self, peer: &Peer, leaves: bool, route: &Move) -> Result<Settled, EngineError> {
         let hypervisor = (self.open_peer)(&peer.uri)?;
         let other = self.beside(&*hypervisor);
         if !other.is_over(&peer.host) {

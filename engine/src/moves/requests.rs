@@ -6,7 +6,9 @@
 
 use super::planning::MovingGuest;
 use crate::loop_parts::Situation;
-use numawise_model::{CpuPools, MemoryMode, PageSize, Pnode, Policy, Request, VcpuSet};
+use numawise_model::{
+    CpuPools, MemoryMode, MoveRefusal, PageSize, Pnode, Policy, Request, VcpuSet,
+};
 
 /// So many ways are tried for one guest, whatever the host.
 const MOST_WAYS: usize = 24;
@@ -38,6 +40,19 @@ pub(super) fn requests(
         }
     }
     requests
+}
+
+/// What the nodes of the host would have had to take.
+pub(super) fn no_nodes_for(
+    guest: &MovingGuest,
+    request: &Request,
+    situation: &Situation,
+    pools: &CpuPools,
+) -> MoveRefusal {
+    let number = |n: usize| u32::try_from(n).map_or(u32::MAX, |n| n);
+    let vcpus = groups(guest, request).iter().map(|vcpus| number(vcpus.len())).collect();
+    let nodes = nodes_with_room(situation, pools).into_iter();
+    MoveRefusal::NoNodesFor { vcpus, free: nodes.map(|(id, room)| (id, number(room))).collect() }
 }
 
 /// What the plan in force was asked for; for a guest that others pinned, pins of its own, and the

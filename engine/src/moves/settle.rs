@@ -232,8 +232,10 @@ impl Engine<'_> {
         })?;
         self.probe(CrashPoint::SourceReleased);
         self.end_arriving(route)?;
-        let findings = outcome.findings.clone();
-        self.emit(Event::Verified { guest: route.name.clone(), findings });
+        if route.plan.is_some() {
+            let findings = outcome.findings.clone();
+            self.emit(Event::Verified { guest: route.name.clone(), findings });
+        }
         Ok(outcome)
     }
 
@@ -304,12 +306,7 @@ impl Engine<'_> {
     }
 
     /// The destination's document first: see the order in [`super`].
-    fn end_back(
-        &self,
-        there: &Engine<'_>,
-        route: &Move,
-        because: &str,
-    ) -> Result<(), EngineError> {
+    fn end_back(&self, there: &Engine<'_>, route: &Move, because: &str) -> Result<(), EngineError> {
         there.update_state(&route.to.host, |state| {
             state.ledger = state.ledger.without_guest(&route.guest);
             state.guests.remove(&route.guest);

@@ -4,6 +4,7 @@
 mod cpus;
 mod guest;
 mod memory;
+mod moving;
 
 use super::{Said, obstacles};
 use numawise_model::Refusal as R;
@@ -72,5 +73,6 @@ pub fn refusal(refusal: &R) -> Said {
         R::MaxSockets { asked } => guest::max_sockets(*asked),
         R::OwnedByAnother(owner) => obstacles::owned_by_another(*owner),
         R::Blocked(obstacle) => obstacles::obstacle(obstacle),
+        R::CannotMove(why) => moving::cannot(why),
     }
 }
