@@ -14,7 +14,6 @@ use numawise_engine::moves::ports::{Carrier, Travel};
 use numawise_engine::moves::{MoveOptions, PlannedMove, Wanted};
 use numawise_engine::ports::Store;
 use numawise_libvirt::LibvirtCarrier;
-use numawise_model::Plan;
 use numawise_render::{PlanView, text};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -166,10 +165,8 @@ fn show(
     let look = output::look(session.hypervisor.is_simulated());
     match &planned.plan {
         Some(plan) => {
-            // On a host that is new to the guest everything is there from its first moment.
-            let plan = Plan { changes: Vec::new(), ..plan.clone() };
             let view = PlanView { topology: Some(&at.host.topology), look };
-            output::print(&text::plan(&plan, &view))?;
+            output::print(&text::arrival(plan, &view))?;
         }
         None => output::print(&text::moves_as_it_is(&summary.name, &look))?,
     }

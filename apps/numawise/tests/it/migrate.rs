@@ -147,18 +147,14 @@ fn a_kill_at_any_time_leaves_one_guest_and_one_claim() {
 #[test]
 fn a_running_guest_keeps_what_it_sees_and_gets_other_pins() {
     let two = bound(true);
-    // What it has at a somebody else has at b.
+    // What it has at a somebody else has at b, and of the other node two are kept for the host.
     two.define(B, "web", 12);
-    two.ok(B, &["bind", "web", "--on-node", "0:0-11", "--yes"]);
+    two.ok(B, &["bind", "web", "--on-node", "1:0-11", "--yes"]);
     let before = two.json(A, &["show", "db", "--json"]);
     let ran = two.run(A, &MOVE);
     assert_eq!(ran.code, Some(3), "32 of its vCPUs fit on no node: {ran:?}");
     assert!(ran.err.contains("no nodes there for 32 + 8"), "{}", ran.err);
-    two.ok(B, &["unbind", "web", "--yes"]);
-    two.ok(B, &["bind", "web", "--on-node", "1:0-11", "--yes"]);
-    let ran = two.run(A, &MOVE);
-    assert_eq!(ran.code, Some(3), "and kept for the host are two of 32: {ran:?}");
-    two.ok(B, &["unbind", "web", "--yes"]);
+    two.ok(B, &["bind", "web", "--on-node", "0:0-11", "--yes"]);
     two.ok(A, &MOVE);
     let after = two.json(B, &["show", "db", "--json"]);
     for part in ["vnuma", "guest_topology"] {
@@ -232,10 +228,11 @@ fn what_stands_against_a_move_is_said() {
 #[test]
 fn a_dry_run_changes_nothing() {
     let two = bound(true);
+    two.ok(A, &["list"]);
     let before = (two.stored("a"), two.stored("b"));
     let shown = two.ok(A, &["migrate", "db", "--to", "embedded:b", "--dry-run"]);
     assert!(shown.contains("on host b"), "{shown}");
-    assert_eq!((two.stored("a"), two.stored("b")), before);
+    assert!((two.stored("a"), two.stored("b")) == before);
     assert_eq!((two.has(A, "db"), two.has(B, "db")), (Some(true), None));
 }
 
