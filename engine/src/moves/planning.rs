@@ -51,7 +51,9 @@ impl Engine<'_> {
     pub fn moving(&self, situation: &Situation, wanted: &str) -> Result<MovingGuest, EngineError> {
         let known = match situation.find(wanted, &self.hypervisor.uri()) {
             Err(PortError::NotFound(why)) => {
-                let gone = moved_away(situation, wanted).map(EngineError::Stale);
+                // As it is now: it may have gone since the situation was read.
+                let intents = self.store.load(&situation.host_id)?.intents;
+                let gone = moved_away(&intents, wanted).map(EngineError::Stale);
                 return Err(gone.unwrap_or(PortError::NotFound(why).into()));
             }
             known => known?.clone(),
@@ -199,15 +201,15 @@ impl MovingGuest {
     }
 }
 
-fn moved_away(situation: &Situation, wanted: &str) -> Option<Staleness> {
+fn moved_away(intents: &[Intent], wanted: &str) -> Option<Staleness> {
     let is_it = |intent: &&Intent| intent.guest_name == wanted || intent.guest.0 == wanted;
-    let newest = situation.state.intents.iter().rfind(is_it)?;
-    match (&newest.kind, &newest.status) {
-        (IntentKind::MoveOut { to, .. }, IntentStatus::Done) => {
-            let guest = newest.guest_name.clone();
-            Some(Staleness::MovedAway { guest, to: to.uri.clone() })
-        }
-        _ => None,
+    let newest = intents.iter().rfind(is_it)?;
+    let IntentKind::MoveOut { to, .. } = &newest.kind else { return None };
+    let (guest, to) = (newest.guest_name.clone(), to.uri.clone());
+    match newest.status {
+        IntentStatus::Done => Some(Staleness::MovedAway { guest, to }),
+        IntentStatus::Pending => Some(Staleness::BeingMoved { guest, to }),
+        IntentStatus::RolledBack { .. } => None,
     }
 }
 

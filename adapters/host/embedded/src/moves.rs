@@ -20,7 +20,7 @@ impl Carrier for EmbeddedCarrier<'_> {
         &self,
         guest: &GuestUuid,
         order: &CarryOrder,
-        told: &mut dyn FnMut(MoveProgress),
+        _told: &mut dyn FnMut(MoveProgress),
         cancel: &Cancel,
     ) -> Result<(), PortError> {
         let guest = &canonical(guest)?;
@@ -37,10 +37,6 @@ impl Carrier for EmbeddedCarrier<'_> {
             self.from.folder.change()?.set_paused(guest, false)?;
             return Err(error);
         }
-        told(MoveProgress {
-            total_bytes: Domain::read(&order.live_xml)?.memory_bytes,
-            left_bytes: 0,
-        });
         let change = self.from.folder.change()?;
         change.remove_running(guest)?;
         if order.undefine_source {
