@@ -8,13 +8,13 @@ use crate::intent::{GuestRecord, Intent, IntentKind, IntentStatus};
 use crate::ledger_view::KnownGuest;
 use crate::loop_parts::{Engine, Situation};
 use crate::planning::{FreshIds, judged_after};
-use crate::ports::PortError;
+use crate::ports::pick_guest;
 use crate::reconcile::planned_xml;
 use numawise_documents::{frozen_digest, topology_digest};
 use numawise_model::refusal::TopologyDifference;
 use numawise_model::{
-    ChangedPart, CpuPools, FrozenTopology, GuestConfig, GuestCpuTopology, GuestRef, GuestUuid,
-    HostId, HostRef, PageCounts, PageSize, Plan, Policy, Reason, Refusal, Request,
+    ChangedPart, CpuPools, FrozenTopology, GuestConfig, GuestCpuTopology, GuestRef, HostId,
+    HostRef, PageCounts, PageSize, Plan, Policy, Reason, Refusal, Request,
 };
 use numawise_planner::{Inputs, Stamp};
 
@@ -49,19 +49,37 @@ pub struct PlannedMove {
 impl Engine<'_> {
     /// Reads a guest of this host that is to leave it.
     pub fn moving(&self, situation: &Situation, wanted: &str) -> Result<MovingGuest, EngineError> {
-        let known = match situation.find(wanted, &self.hypervisor.uri()) {
-            Err(PortError::NotFound(why)) => {
-                // As it is now: it may have gone since the situation was read.
-                let intents = self.store.load(&situation.host_id)?.intents;
-                let gone = moved_away(&intents, wanted).map(EngineError::Stale);
-                return Err(gone.unwrap_or(PortError::NotFound(why).into()));
-            }
-            known => known?.clone(),
-        };
+        let found = self.read_moving(situation, wanted);
+        let host = &situation.host_id;
+        found.map_err(|error| self.unless_moved(host, wanted, error))
+    }
+
+    /// While somebody else moves the guest, whatever fails fails for that; and so it does when the
+    /// guest has just gone.
+    pub(super) fn unless_moved(
+        &self,
+        host: &HostId,
+        wanted: &str,
+        error: EngineError,
+    ) -> EngineError {
+        let Ok(state) = self.store.load(host) else { return error };
+        match moved_by_another(&state.intents, wanted) {
+            Some(moved @ Staleness::BeingMoved { .. }) => EngineError::Stale(moved),
+            Some(moved) => match self.hypervisor.guests() {
+                Ok(guests) if pick_guest(&guests, wanted, "").is_err() => EngineError::Stale(moved),
+                _ => error,
+            },
+            None => error,
+        }
+    }
+
+    fn read_moving(&self, situation: &Situation, wanted: &str) -> Result<MovingGuest, EngineError> {
+        let known = situation.find(wanted, &self.hypervisor.uri())?.clone();
         let uuid = &known.summary.uuid;
-        if let Some(to) = moves_now(situation, uuid) {
-            let guest = known.summary.name.clone();
-            return Err(EngineError::Stale(Staleness::BeingMoved { guest, to }));
+        if let Some(moved @ Staleness::BeingMoved { .. }) =
+            moved_by_another(&situation.state.intents, &uuid.0)
+        {
+            return Err(EngineError::Stale(moved));
         }
         let record = situation.record(uuid).cloned();
         let applied = record.as_ref().is_some_and(|record| record.applied.is_some());
@@ -201,7 +219,7 @@ impl MovingGuest {
     }
 }
 
-fn moved_away(intents: &[Intent], wanted: &str) -> Option<Staleness> {
+fn moved_by_another(intents: &[Intent], wanted: &str) -> Option<Staleness> {
     let is_it = |intent: &&Intent| intent.guest_name == wanted || intent.guest.0 == wanted;
     let newest = intents.iter().rfind(is_it)?;
     let IntentKind::MoveOut { to, .. } = &newest.kind else { return None };
@@ -211,18 +229,6 @@ fn moved_away(intents: &[Intent], wanted: &str) -> Option<Staleness> {
         IntentStatus::Pending => Some(Staleness::BeingMoved { guest, to }),
         IntentStatus::RolledBack { .. } => None,
     }
-}
-
-fn moves_now(situation: &Situation, guest: &GuestUuid) -> Option<String> {
-    let mut intents = situation.state.intents.iter();
-    intents.find_map(|intent| match &intent.kind {
-        IntentKind::MoveOut { to, .. }
-            if &intent.guest == guest && intent.status == IntentStatus::Pending =>
-        {
-            Some(to.uri.clone())
-        }
-        _ => None,
-    })
 }
 
 /// The topology of a definition that others wrote, as it is: a guest that has nodes sees them.

@@ -17,7 +17,7 @@ pub trait MovesGuests {
     fn power_off(&self, guest: &GuestUuid) -> Result<(), PortError>;
     /// Takes the definition away, and none of the files that it names.
     fn undefine(&self, guest: &GuestUuid) -> Result<(), PortError>;
-    /// Breaks off the job that holds the guest, if one does.
+    /// Breaks off a move of the guest to another host, if one is under way. Other jobs are not ours.
     fn abort_job(&self, guest: &GuestUuid) -> Result<(), PortError>;
     /// Whether the guest is started with its host.
     fn autostarts(&self, guest: &GuestUuid) -> Result<bool, PortError>;

@@ -18,6 +18,17 @@ impl Engine<'_> {
         guest: &MovingGuest,
         options: &MoveOptions,
     ) -> Result<Option<ForeignOwner>, EngineError> {
+        let checked = self.against_move(there, guest, options);
+        let uuid = &guest.known.summary.uuid;
+        checked.map_err(|error| self.unless_moved(&guest.host, &uuid.0, error))
+    }
+
+    fn against_move(
+        &self,
+        there: &Engine<'_>,
+        guest: &MovingGuest,
+        options: &MoveOptions,
+    ) -> Result<Option<ForeignOwner>, EngineError> {
         let machine = self.hypervisor.machine()?;
         let one_ledger = self.hypervisor.host_id()? == there.hypervisor.host_id()?;
         if one_ledger || machine == there.hypervisor.machine()? {

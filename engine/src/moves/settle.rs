@@ -207,8 +207,13 @@ impl Engine<'_> {
         if self.whereabouts(&route.guest)? == Whereabouts::StandsStill {
             self.hypervisor.power_off(&route.guest)?;
         }
-        if !route.keep_source && self.whereabouts(&route.guest)? != Whereabouts::Absent {
-            self.hypervisor.undefine(&route.guest)?;
+        if self.whereabouts(&route.guest)? == Whereabouts::Absent {
+            return Ok(());
+        }
+        match route.keep_source {
+            // Started with its host, it would be there twice.
+            true => self.hypervisor.set_autostart(&route.guest, false)?,
+            false => self.hypervisor.undefine(&route.guest)?,
         }
         Ok(())
     }

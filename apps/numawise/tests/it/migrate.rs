@@ -349,3 +349,22 @@ fn hosts_may_have_names() {
     let list = two.bench.ok(&["list", "--config", "c.toml", "--connect", "spare"]);
     assert!(list.contains("db"), "{list}");
 }
+
+#[test]
+fn guests_that_others_hold_here_stay() {
+    let two = Two::new();
+    let nova = crate::bench::repository().join("stories/files/nova-4.xml");
+    two.ok(A, &["embedded", "define", &nova.to_string_lossy()]);
+    let words = ["migrate", "nova-4", "--to", "embedded:b", "--yes"];
+    let ran = two.refused(3, A, &words);
+    assert!(ran.err.contains("OpenStack Nova"), "{}", ran.err);
+    two.ok(A, &[&words[..], &["--override-owner"]].concat());
+
+    let card = "  <devices>\n    <hostdev mode='subsystem' type='pci' managed='yes'><source>\
+                <address domain='0' bus='0x41' slot='0' function='0'/></source></hostdev>\n";
+    let with_card = crate::bench::domain("db", 2, 1).replace("  <devices>\n", card);
+    std::fs::write(two.bench.path("db.xml"), with_card).expect("written");
+    two.ok(A, &["embedded", "define", "db.xml"]);
+    let ran = two.refused(3, A, &MOVE);
+    assert!(ran.err.contains("passed through to the guest: 0000:41:00.0"), "{}", ran.err);
+}

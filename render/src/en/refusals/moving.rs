@@ -10,7 +10,7 @@ pub fn cannot(why: &R) -> Said {
             say(format!("both connections lead to one host (by its own word: {machine})"))
                 .way("name another host: --to URI")
                 .way(
-                    "or, where firmware gives several hosts one UUID, give each its own: host_uuid in \
+                    "where firmware gives several hosts one UUID, give each its own: host_uuid in \
                      libvirtd.conf (virtqemud.conf)",
                 )
         }
@@ -44,7 +44,7 @@ pub fn cannot(why: &R) -> Said {
         R::FileMissing { path } => {
             say(format!("{path} is not there on the other host, and the guest needs it"))
                 .way("put it on storage that both hosts have, or copy it there")
-                .way("or, when it will be there by the time the guest starts: --assume-shared")
+                .way("when it will be there by the time the guest starts: --assume-shared")
         }
         R::TpmState => say("the state of the guest's emulated TPM lies in files of this host")
             .way("move the guest while it runs: its TPM then goes with it")

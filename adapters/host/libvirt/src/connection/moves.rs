@@ -13,6 +13,10 @@ use roxmltree::{Document, Node};
 use std::path::Path;
 use std::ptr::null;
 
+/// Of `virDomainJobOperation`.
+const MIGRATION_OUT: i32 = 5;
+/// Older libvirts do not say which.
+const UNNAMED: i32 = 0;
 /// `VIR_CPU_COMPARE_INCOMPATIBLE`.
 const INCOMPATIBLE: i32 = 0;
 
@@ -69,7 +73,12 @@ impl MovesGuests for LibvirtHypervisor {
 
     fn abort_job(&self, guest: &GuestUuid) -> Result<(), PortError> {
         let domain = self.find(guest)?;
-        match domain.abort_job() {
+        let aborted = match domain.job() {
+            Ok(Some(MIGRATION_OUT | UNNAMED)) => domain.abort_job(),
+            Ok(_) => Ok(()),
+            Err(fault) => Err(fault),
+        };
+        match aborted {
             // Its end was nearer than the call.
             Err(fault) if fault.code == OPERATION_INVALID || fault.is_no_domain() => Ok(()),
             answer => answer.map_err(|fault| {
