@@ -243,9 +243,9 @@ fn files_of_the_host_are_named() {
                <disk type='network'><source protocol='rbd' name='p/a'/><target dev='vdc'/></disk>\
                <tpm model='tpm-crb'><backend type='emulator' version='2.0'/></tpm>\
                </devices></domain>";
-    let files = DomainXmlEditor.files(xml).expect("read");
+    let files = EDITOR.files(xml).expect("read");
     assert_eq!(files.paths, ["/fw/code.fd", "/var/a.fd", "/srv/a.img", "/dev/vg/a"]);
     assert!(files.tpm);
     let passed_through = xml.replace("'emulator' version='2.0'", "'passthrough'");
-    assert!(!DomainXmlEditor.files(&passed_through).expect("read").tpm);
+    assert!(!EDITOR.files(&passed_through).expect("read").tpm);
 }
