@@ -368,3 +368,36 @@ fn guests_that_others_hold_here_stay() {
     let ran = two.refused(3, A, &MOVE);
     assert!(ran.err.contains("passed through to the guest: 0000:41:00.0"), "{}", ran.err);
 }
+
+/// Hosts whose nodes have other numbers and other distances: the guest sees those of the host where it
+/// was first seen running, on nodes that are there.
+#[test]
+fn what_a_guest_sees_is_kept_on_hosts_of_another_shape() {
+    let two = Two::new();
+    let xml = crate::bench::domain("db", 4, 1);
+    std::fs::write(two.bench.path("db.xml"), xml).expect("written");
+    two.ok(A, &["embedded", "define", "db.xml"]);
+    two.ok(A, &["bind", "db", "--on-node", "0:0-1", "--on-node", "1:2-3", "--yes"]);
+    two.ok(A, &["embedded", "start", "db"]);
+    two.ok(A, &["list"]);
+    let seen = |on| {
+        let live = two.json(on, &["show", "db", "--json"])["live"].clone();
+        (live["vnuma"].to_string(), live["guest_topology"].to_string())
+    };
+    let first = seen(A);
+    assert!(first.0.contains("21"), "{first:?}");
+    let mut from = A;
+    for (to, fixture) in [
+        (["--connect", "embedded:sparse"], "sparse-node-ids"),
+        (["--connect", "embedded:far"], "memory-only-nodes"),
+    ] {
+        let host = crate::bench::repository().join(format!("fixtures/hosts/{fixture}.tar.xz"));
+        two.ok(to, &["embedded", "init", "--host", &host.to_string_lossy(), "--id", fixture]);
+        two.ok(from, &["migrate", "db", "--to", to[1], "--yes"]);
+        assert_eq!(seen(to), first, "on {fixture}");
+        two.ok(to, &["verify", "db"]);
+        from = to;
+    }
+    assert!(two.claimed("a").is_empty() && two.claimed("sparse-node-ids").is_empty());
+    assert_eq!(two.claimed("memory-only-nodes").len(), 4);
+}

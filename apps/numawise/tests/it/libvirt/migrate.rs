@@ -262,6 +262,7 @@ fn numawise_killed_at_any_step_of_a_move() {
 fn numawise_killed_at_any_time_of_a_move() {
     let Some(two) = bound(1, true) else { return };
     let mut on = On::Near;
+    let mut interrupted = 0;
     for round in 0..12u64 {
         let words = two.migrate(on, &["--bandwidth", "2"]);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -270,9 +271,11 @@ fn numawise_killed_at_any_time_of_a_move() {
         // It may be done already; then there is nothing to kill.
         let _ = child.kill();
         child.wait().expect("it ends");
-        two.ok(on, &["list"]);
+        let next = two.ends(0, on, &["list"]);
+        interrupted += u32::from(next.err.contains("had been interrupted"));
         on = two.check_one("running", &format!("killed in round {round}, from {on:?}"));
     }
+    assert!(interrupted > 0, "no kill came in between");
 }
 
 #[test]
@@ -317,6 +320,6 @@ fn a_libvirtd_killed_during_a_move() {
         std::thread::sleep(Duration::from_secs(1));
         two.ok(On::Near, &["list"]);
         two.ok(On::Far, &["list"]);
-        two.check_one("running", &what);
+        assert_eq!(two.check_one("running", &what), On::Near, "{what}: it was on its way");
     }
 }
