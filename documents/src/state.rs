@@ -52,8 +52,32 @@ pub struct IntentDoc {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum IntentKindDoc {
-    Apply { plan: Box<PlanDoc> },
-    Undo { applied: String },
+    Apply {
+        plan: Box<PlanDoc>,
+    },
+    Undo {
+        applied: String,
+    },
+    /// On the host that the guest leaves. Its claims there stand until it has arrived.
+    MoveOut {
+        to: PeerDoc,
+        keep_source: bool,
+    },
+    /// On the host that it comes to, together with the claims there.
+    MoveIn {
+        from: PeerDoc,
+        plan: Option<Box<PlanDoc>>,
+        frozen: Option<FrozenDoc>,
+    },
+}
+
+/// The other end of a move.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PeerDoc {
+    pub host: String,
+    pub uri: String,
 }
 
 /// `"pending"`, `"done"` or `{"rolled-back": {"because": ".."}}`.
@@ -111,6 +135,9 @@ pub enum StepKindDoc {
     Finished,
     RollBack { because: String },
     RolledBack,
+    Moved { from_uri: String, to_uri: String },
+    Arrived,
+    SourceUndefined,
 }
 
 wire! {

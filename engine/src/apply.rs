@@ -13,8 +13,8 @@ use crate::reconcile::{Outcome, planned_xml};
 use numawise_audit::judge_plan;
 use numawise_documents::{frozen_digest, topology_digest};
 use numawise_model::{
-    Claim, CpuPools, Event, ForeignOwner, FrozenTopology, GuestUuid, HostId, Ledger, Owner,
-    PageCounts, Plan, Predicate, Severity,
+    Claim, CpuPools, Event, ForeignOwner, FrozenTopology, GuestUuid, HostId, Ledger, MoveRefusal,
+    Owner, PageCounts, Plan, Predicate, Refusal, Severity,
 };
 
 #[derive(Clone, Debug)]
@@ -149,6 +149,7 @@ impl Engine<'_> {
         let undefined = &situation.view.undefined;
         let mut released: Vec<GuestUuid> = Vec::new();
         self.update_state(&situation.host_id, |state| {
+            refuse_unfinished(state, intent)?;
             released.clone_from(undefined);
             for uuid in undefined {
                 state.ledger = state.ledger.without_guest(uuid);
@@ -174,6 +175,22 @@ impl Engine<'_> {
         self.emit(Event::Claimed { guest, intent: id });
         self.probe(CrashPoint::Claimed);
         Ok(())
+    }
+}
+
+/// A move whose other end could not be reached waits: until it has ended nothing else is done with
+/// the guest.
+pub(crate) fn refuse_unfinished(state: &HostState, new: &Intent) -> Result<(), EngineError> {
+    let waiting = state.intents.iter().find(|old| {
+        old.guest == new.guest && old.status == IntentStatus::Pending && old.id != new.id
+    });
+    match waiting.map(|old| &old.kind) {
+        Some(IntentKind::MoveOut { to: peer, .. } | IntentKind::MoveIn { from: peer, .. }) => {
+            let peer = peer.uri.clone();
+            let refusal = Refusal::CannotMove(MoveRefusal::Unfinished { peer });
+            Err(EngineError::Refused(vec![refusal]))
+        }
+        _ => Ok(()),
     }
 }
 

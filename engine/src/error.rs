@@ -30,6 +30,12 @@ pub enum EngineError {
         "the plan breaks the rules that every plan keeps: it was edited, or made for other pools"
     )]
     PlanEdited(Vec<Finding>),
+    /// Of a guest that is to come from another host; nothing was written.
+    #[error("guest '{guest}' does not fit on the host at {at}")]
+    NoRoomThere { guest: String, at: String, refusals: Vec<Refusal> },
+    /// What was written before was written into the definition on another host.
+    #[error("guest '{guest}' came with a move from {from_uri}, which undo does not take back")]
+    CameWithMove { guest: String, from_uri: String },
     /// The old state is back.
     #[error("{because}; the old state was put back")]
     RolledBack { because: String, cancelled: bool },
@@ -57,6 +63,12 @@ pub enum Staleness {
     GuestChanged { guest: String },
     #[error("guest '{guest}' is gone, or another one has its name")]
     GuestGone { guest: String },
+    #[error("guest '{guest}' has moved to {to}")]
+    MovedAway { guest: String, to: String },
+    #[error("guest '{guest}' is being moved to {to}, or an interrupted move of it waits")]
+    BeingMoved { guest: String, to: String },
+    #[error("guest '{guest}' was started or stopped since")]
+    StartedOrStopped { guest: String },
     #[error("it needs what is no longer so")]
     Predicates(Vec<Predicate>),
     #[error("the frozen topology of the guest has changed since")]

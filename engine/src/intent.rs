@@ -1,6 +1,6 @@
 //! What the store keeps of a host: the ledger, what is to be done, and what became of it.
 
-use numawise_model::{ForeignOwner, FrozenTopology, GuestUuid, Ledger, Pins, Plan};
+use numawise_model::{ForeignOwner, FrozenTopology, GuestUuid, HostId, Ledger, Pins, Plan};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -60,6 +60,27 @@ pub enum IntentKind {
     Undo {
         applied: IntentId,
     },
+    /// On the host that the guest leaves. The two halves of a move have one id.
+    MoveOut {
+        to: Peer,
+        /// The definition stays where it was, off.
+        keep_source: bool,
+    },
+    /// On the host that it comes to.
+    MoveIn {
+        from: Peer,
+        /// `None` for a guest that is tied to nothing.
+        plan: Option<Box<Plan>>,
+        /// Goes with the guest.
+        frozen: Option<FrozenTopology>,
+    },
+}
+
+/// The other end of a move: which host it is, and how it was reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    pub host: HostId,
+    pub uri: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,4 +142,12 @@ pub enum Step {
         because: String,
     },
     RolledBack,
+    /// The plan of this intent was made for another host than `Backup::before_xml` comes from.
+    Moved {
+        from_uri: String,
+        to_uri: String,
+    },
+    /// The guest is on the host that it was to come to.
+    Arrived,
+    SourceUndefined,
 }

@@ -5,7 +5,7 @@
 //! its live pins count beside its claims until it is restarted. A guest without pins claims nothing
 //! here and gets a finding: it may run anywhere.
 
-use crate::intent::HostState;
+use crate::intent::{HostState, IntentStatus};
 use crate::ports::{DomainEditor, GuestSummary, Hypervisor, PortError};
 use numawise_model::{
     Claim, ClaimId, CpuSet, Finding, FindingKind, GuestConfig, GuestUuid, Ledger, Mode, Owner,
@@ -79,10 +79,14 @@ pub fn view(
     for (guest, why) in &guests.unreadable {
         view.findings.push(unreadable(guest, why));
     }
+    let is_coming = |uuid: &GuestUuid| {
+        let mut pending = state.intents.iter().filter(|i| i.status == IntentStatus::Pending);
+        pending.any(|intent| &intent.guest == uuid)
+    };
     let is_unreadable = |uuid: &GuestUuid| guests.unreadable.iter().any(|(g, _)| &g.uuid == uuid);
     for claim in &state.ledger.claims {
         match claim_guest(claim).map(|uuid| find(&guests.known, uuid)) {
-            Some(None) if claim_guest(claim).is_some_and(is_unreadable) => {
+            Some(None) if claim_guest(claim).is_some_and(|g| is_unreadable(g) || is_coming(g)) => {
                 view.ledger.claims.push(claim.clone());
             }
             Some(None) => {

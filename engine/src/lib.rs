@@ -5,7 +5,7 @@
 //! `reconcile` (the steps), `way_back` (when one of them fails), `live_pins` (moving threads),
 //! `recover` (after a crash),
 //! [`undo`], [`verify`], [`watch`]; [`permission`] says whose guests are left alone.
-//! [`tuning`] is the same loop for the host's own files.
+//! [`moves`] takes a guest to another host. [`tuning`] is the same loop for the host's own files.
 
 pub mod apply;
 pub mod error;
@@ -13,6 +13,7 @@ pub mod intent;
 pub mod ledger_view;
 mod live_pins;
 pub mod loop_parts;
+pub mod moves;
 pub mod permission;
 pub mod planning;
 pub mod ports;

@@ -29,6 +29,14 @@ pub enum CrashPoint {
     VerifiedJournaled,
     StatusCommitted,
     FinishedJournaled,
+    // Of a move to another host.
+    MoveNoted,
+    Arrived,
+    ArrivedJournaled,
+    SourceUndefined,
+    SourceUndefinedJournaled,
+    DestinationRecorded,
+    SourceReleased,
 }
 
 impl CrashPoint {
@@ -48,6 +56,22 @@ impl CrashPoint {
         ("status-committed", Self::StatusCommitted),
         ("finished-journaled", Self::FinishedJournaled),
     ];
+
+    /// Those that a move to another host comes by, in its order.
+    pub const OF_A_MOVE: [(&'static str, Self); 12] = [
+        ("move-noted", Self::MoveNoted),
+        ("claimed", Self::Claimed),
+        ("backup-journaled", Self::BackupJournaled),
+        ("arrived", Self::Arrived),
+        ("arrived-journaled", Self::ArrivedJournaled),
+        ("source-undefined", Self::SourceUndefined),
+        ("source-undefined-journaled", Self::SourceUndefinedJournaled),
+        ("verified-journaled", Self::VerifiedJournaled),
+        ("destination-recorded", Self::DestinationRecorded),
+        ("source-released", Self::SourceReleased),
+        ("status-committed", Self::StatusCommitted),
+        ("finished-journaled", Self::FinishedJournaled),
+    ];
 }
 
 /// The loop over one host. Every port is borrowed: two hosts can live in one process.
@@ -64,7 +88,11 @@ pub struct Engine<'a> {
     pub emit: RefCell<Box<dyn FnMut(Event) + 'a>>,
     /// Called at every [`CrashPoint`]; does nothing outside tests.
     pub probe: Box<dyn Fn(CrashPoint) + 'a>,
+    /// Connects to the other end of a move that somebody else began.
+    pub open_peer: OpenPeer<'a>,
 }
+
+pub type OpenPeer<'a> = Box<dyn Fn(&str) -> Result<Box<dyn Hypervisor>, PortError> + 'a>;
 
 /// All that is known when an operation begins.
 pub struct Situation {
@@ -118,6 +146,22 @@ impl Situation {
 }
 
 impl Engine<'_> {
+    /// The same loop over another host, with the same store.
+    pub fn beside<'b>(&'b self, hypervisor: &'b dyn Hypervisor) -> Engine<'b> {
+        Engine {
+            hypervisor,
+            store: self.store,
+            editor: self.editor,
+            clock: self.clock,
+            cancel: self.cancel,
+            shutdown: self.shutdown,
+            settle: self.settle,
+            emit: RefCell::new(Box::new(|event| self.emit(event))),
+            probe: Box::new(|point| self.probe(point)),
+            open_peer: Box::new(|uri| (self.open_peer)(uri)),
+        }
+    }
+
     pub(crate) fn emit(&self, event: Event) {
         (self.emit.borrow_mut())(event);
     }

@@ -11,7 +11,7 @@ use numawise_audit::{judge_changes, judge_plan};
 use numawise_documents::{frozen_digest, topology_digest};
 use numawise_model::{
     ClaimId, CpuPools, Finding, FindingKind, GuestConfig, GuestRef, Host, HostId, HostRef, Ledger,
-    Plan, PlanId, Request, Severity, Subject,
+    Plan, PlanId, Refusal, Request, Severity, Subject,
 };
 use numawise_planner::{Inputs, Stamp};
 
@@ -137,7 +137,17 @@ fn host_ref(id: &HostId, host: &Host) -> HostRef {
 }
 
 fn judged(inputs: &Inputs<'_>, request: &Request) -> Result<Plan, EngineError> {
+    judged_after(inputs, request, |_| Ok(()))
+}
+
+/// The same for a plan that is changed before the judge sees it.
+pub(crate) fn judged_after(
+    inputs: &Inputs<'_>,
+    request: &Request,
+    change: impl FnOnce(&mut Plan) -> Result<(), Vec<Refusal>>,
+) -> Result<Plan, EngineError> {
     let mut plan = numawise_planner::plan(inputs, request).map_err(EngineError::Refused)?;
+    change(&mut plan).map_err(EngineError::Refused)?;
     let uuid = plan.guest.as_ref().map(|guest| guest.uuid.clone());
     let others = match &uuid {
         Some(uuid) => inputs.ledger.without_guest(uuid),

@@ -5,6 +5,7 @@
 //! Everything is blocking and takes a [`Cancel`] where it may wait.
 
 use crate::intent::{HostState, IntentId, Step};
+use crate::moves::ports::MovesGuests;
 use crate::usage::UsageSample;
 use numawise_model::{
     ChangeKind, GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, MappingFacts,
@@ -92,7 +93,7 @@ pub struct GuestSnapshot {
 
 /// libvirt, or the embedded hypervisor. Definitions are XML text: what comes out is the inactive
 /// XML with its secrets, what goes in is the same text edited.
-pub trait Hypervisor {
+pub trait Hypervisor: MovesGuests {
     /// The URI it was reached at.
     fn uri(&self) -> String;
     /// Whether its host and guests are only modelled; every output then says so.
@@ -174,6 +175,15 @@ pub enum RevertError {
     Unreadable(#[from] PortError),
 }
 
+/// What a definition names of its host's files, and what a move would have to find at the other end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GuestFiles {
+    /// Disks, firmware variables, kernels, in the order of the text.
+    pub paths: Vec<String>,
+    /// An emulated TPM, whose state the hypervisor keeps where it likes.
+    pub tpm: bool,
+}
+
 /// Reads and edits domain XML in place; everything but the elements numawise owns comes back byte
 /// for byte. Reads are strict about what placement depends on and indifferent to the rest.
 pub trait DomainEditor {
@@ -187,6 +197,8 @@ pub trait DomainEditor {
     fn mask_secrets(&self, xml: &str) -> String;
     /// The XML without what libvirt generates by itself: what a digest is made of.
     fn stable_part(&self, xml: &str) -> Result<String, PortError>;
+    /// What of the guest lies in files of its host.
+    fn files(&self, xml: &str) -> Result<GuestFiles, PortError>;
 }
 
 #[derive(Debug, PartialEq, Eq)]

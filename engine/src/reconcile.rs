@@ -92,6 +92,8 @@ impl Engine<'_> {
                 planned_xml(self.editor, plan, &before_xml)?
             }
             IntentKind::Undo { applied } => self.undone_xml(guest, applied, &before_xml)?,
+            // A move goes its own way, with both definitions.
+            IntentKind::MoveOut { .. } | IntentKind::MoveIn { .. } => before_xml.clone(),
         };
         let was_running = self.hypervisor.live_xml(&guest.uuid)?.is_some();
         let step = Step::Backup {
@@ -133,7 +135,7 @@ impl Engine<'_> {
     }
 
     /// What placement depends on, without the devices passed through.
-    fn placement(&self, xml: &str) -> Result<GuestConfig, EngineError> {
+    pub(crate) fn placement(&self, xml: &str) -> Result<GuestConfig, EngineError> {
         let config = self.editor.read(xml)?;
         Ok(GuestConfig { host_devices: Vec::new(), ..config })
     }
@@ -287,6 +289,7 @@ impl Engine<'_> {
             IntentKind::Undo { .. } => {
                 record.applied.take().and_then(|applied| applied.previous).map(|boxed| *boxed)
             }
+            IntentKind::MoveOut { .. } | IntentKind::MoveIn { .. } => record.applied,
         };
         self.freeze(guest, live, &mut record)?;
         Ok(record)

@@ -5,7 +5,7 @@
 //! other cases: a guest that still runs as before is not interrupted by whatever command comes next.
 
 use crate::error::EngineError;
-use crate::intent::{Intent, IntentStatus, Step};
+use crate::intent::{Intent, IntentKind, IntentStatus, Step};
 use crate::live_pins::live_pins_in;
 use crate::loop_parts::{Engine, Situation};
 use crate::ports::GuestSummary;
@@ -28,9 +28,26 @@ impl Engine<'_> {
 
     /// The caller holds the host lock, so whoever wrote a pending intent is dead.
     pub(crate) fn recover_under(&self, host: &HostId) -> Result<(), EngineError> {
+        self.recover_with(host, None)
+    }
+
+    /// The same where the lock of another host is held as well.
+    pub(crate) fn recover_with(
+        &self,
+        host: &HostId,
+        held: Option<&Engine<'_>>,
+    ) -> Result<(), EngineError> {
         let state = self.store.load(host)?;
         for intent in state.intents.iter().filter(|i| i.status == IntentStatus::Pending) {
-            let outcome = self.recover_intent(host, intent)?;
+            let outcome = match &intent.kind {
+                IntentKind::MoveOut { to: peer, .. } | IntentKind::MoveIn { from: peer, .. } => {
+                    match self.recover_move(host, intent, peer, held)? {
+                        Some(outcome) => outcome,
+                        None => continue,
+                    }
+                }
+                _ => self.recover_intent(host, intent)?,
+            };
             let (guest, id) = (intent.guest_name.clone(), intent.id.to_string());
             self.emit(Event::Recovered { guest, intent: id, outcome });
         }

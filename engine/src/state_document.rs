@@ -2,15 +2,15 @@
 //! are those of the documents crate; here is only which field is which.
 
 use crate::intent::{
-    AppliedPlan, GuestRecord, HostState, Intent, IntentId, IntentKind, IntentStatus, Step,
+    AppliedPlan, GuestRecord, HostState, Intent, IntentId, IntentKind, IntentStatus, Peer, Step,
 };
 use crate::usage::{CpuTicks, UsageSample};
 use numawise_documents::state::{
     AppliedPlanDoc, CpuTicksDoc, GuestRecordDoc, HostStateDoc, IntentDoc, IntentKindDoc,
-    IntentStatusDoc, StepDoc, StepKindDoc, UsageSampleDoc,
+    IntentStatusDoc, PeerDoc, StepDoc, StepKindDoc, UsageSampleDoc,
 };
 use numawise_documents::{DocumentError, PlanDoc, Wire};
-use numawise_model::{GuestUuid, Ledger, Pcpu};
+use numawise_model::{GuestUuid, HostId, Ledger, Pcpu};
 
 pub fn host_state_to_json(state: &HostState) -> String {
     let HostState { revision, ledger, intents, guests } = state;
@@ -50,6 +50,9 @@ pub fn step_to_json(step: &Step) -> String {
         Step::Finished => StepKindDoc::Finished,
         Step::RollBack { because } => StepKindDoc::RollBack { because },
         Step::RolledBack => StepKindDoc::RolledBack,
+        Step::Moved { from_uri, to_uri } => StepKindDoc::Moved { from_uri, to_uri },
+        Step::Arrived => StepKindDoc::Arrived,
+        Step::SourceUndefined => StepKindDoc::SourceUndefined,
     })
     .to_json()
 }
@@ -72,6 +75,9 @@ pub fn step_from_json(text: &str) -> Result<Step, DocumentError> {
         StepKindDoc::Finished => Step::Finished,
         StepKindDoc::RollBack { because } => Step::RollBack { because },
         StepKindDoc::RolledBack => Step::RolledBack,
+        StepKindDoc::Moved { from_uri, to_uri } => Step::Moved { from_uri, to_uri },
+        StepKindDoc::Arrived => Step::Arrived,
+        StepKindDoc::SourceUndefined => Step::SourceUndefined,
     })
 }
 
@@ -111,12 +117,7 @@ fn intent_doc(intent: &Intent) -> IntentDoc {
         id: id.0.clone(),
         guest: guest.to_doc(),
         guest_name: guest_name.clone(),
-        kind: match kind {
-            IntentKind::Apply { plan } => {
-                IntentKindDoc::Apply { plan: Box::new(PlanDoc::new(plan)) }
-            }
-            IntentKind::Undo { applied } => IntentKindDoc::Undo { applied: applied.0.clone() },
-        },
+        kind: kind_doc(kind),
         restart: *restart,
         live: *live,
         overridden: overridden.to_doc(),
@@ -137,12 +138,7 @@ fn intent(doc: IntentDoc) -> Result<Intent, DocumentError> {
         id: IntentId(doc.id),
         guest: GuestUuid(doc.guest),
         guest_name: doc.guest_name,
-        kind: match doc.kind {
-            IntentKindDoc::Apply { plan } => {
-                IntentKind::Apply { plan: Box::new(plan.into_plan()?) }
-            }
-            IntentKindDoc::Undo { applied } => IntentKind::Undo { applied: IntentId(applied) },
-        },
+        kind: kind(doc.kind)?,
         restart: doc.restart,
         live: doc.live,
         overridden: Wire::from_doc(doc.overridden),
@@ -154,6 +150,44 @@ fn intent(doc: IntentDoc) -> Result<Intent, DocumentError> {
         },
         created_unix_sec: doc.created_unix_sec,
     })
+}
+
+fn kind_doc(kind: &IntentKind) -> IntentKindDoc {
+    match kind {
+        IntentKind::Apply { plan } => IntentKindDoc::Apply { plan: Box::new(PlanDoc::new(plan)) },
+        IntentKind::Undo { applied } => IntentKindDoc::Undo { applied: applied.0.clone() },
+        IntentKind::MoveOut { to, keep_source } => {
+            IntentKindDoc::MoveOut { to: peer_doc(to), keep_source: *keep_source }
+        }
+        IntentKind::MoveIn { from, plan, frozen } => IntentKindDoc::MoveIn {
+            from: peer_doc(from),
+            plan: plan.as_ref().map(|plan| Box::new(PlanDoc::new(plan))),
+            frozen: frozen.to_doc(),
+        },
+    }
+}
+
+fn kind(doc: IntentKindDoc) -> Result<IntentKind, DocumentError> {
+    Ok(match doc {
+        IntentKindDoc::Apply { plan } => IntentKind::Apply { plan: Box::new(plan.into_plan()?) },
+        IntentKindDoc::Undo { applied } => IntentKind::Undo { applied: IntentId(applied) },
+        IntentKindDoc::MoveOut { to, keep_source } => {
+            IntentKind::MoveOut { to: peer(to), keep_source }
+        }
+        IntentKindDoc::MoveIn { from, plan, frozen } => IntentKind::MoveIn {
+            from: peer(from),
+            plan: plan.map(|plan| plan.into_plan().map(Box::new)).transpose()?,
+            frozen: Wire::from_doc(frozen),
+        },
+    })
+}
+
+fn peer_doc(peer: &Peer) -> PeerDoc {
+    PeerDoc { host: peer.host.0.clone(), uri: peer.uri.clone() }
+}
+
+fn peer(doc: PeerDoc) -> Peer {
+    Peer { host: HostId(doc.host), uri: doc.uri }
 }
 
 fn record_doc(record: &GuestRecord) -> GuestRecordDoc {
@@ -187,9 +221,8 @@ fn record(doc: GuestRecordDoc) -> Result<GuestRecord, DocumentError> {
 mod tests {
     use super::*;
     use numawise_model::{
-        Binding, CpuSet, ForeignOwner, FrozenTopology, GuestCpuTopology, HelperPlacement, HostId,
-        HostRef, Levels, Manager, MemoryMode, Mode, PageSize, Pins, Plan, PlanId, Policy, Request,
-        Vcpu,
+        Binding, CpuSet, ForeignOwner, FrozenTopology, GuestCpuTopology, HelperPlacement, HostRef,
+        Levels, Manager, MemoryMode, Mode, PageSize, Pins, Plan, PlanId, Policy, Request, Vcpu,
     };
     use std::collections::BTreeMap;
 
@@ -266,6 +299,10 @@ mod tests {
             cpu: GuestCpuTopology { sockets: 1, dies: 1, clusters: 1, cores: 11, threads: 1 },
             cpu_before: None,
         };
+        let peer = || Peer { host: HostId("h2".to_owned()), uri: "qemu+ssh://b/system".to_owned() };
+        let move_out = IntentKind::MoveOut { to: peer(), keep_source: true };
+        let (plan, frozen_there) = (Some(plan("p")), Some(frozen.clone()));
+        let move_in = IntentKind::MoveIn { from: peer(), plan, frozen: frozen_there };
         let record =
             |depth, frozen| GuestRecord { name: "db".to_owned(), frozen, applied: applied(depth) };
         let state = HostState {
@@ -275,6 +312,8 @@ mod tests {
                 intent("i-1", apply(), IntentStatus::Pending),
                 intent("i-2", apply(), rolled_back),
                 intent("i-3", undo, IntentStatus::Done),
+                intent("i-4", move_out, IntentStatus::Pending),
+                intent("i-4", move_in, IntentStatus::Pending),
             ],
             guests: BTreeMap::from([
                 (GuestUuid("u".to_owned()), record(300, Some(frozen))),
@@ -311,6 +350,9 @@ mod tests {
             Step::Finished,
             Step::RollBack { because: text("no") },
             Step::RolledBack,
+            Step::Moved { from_uri: text("a"), to_uri: text("b") },
+            Step::Arrived,
+            Step::SourceUndefined,
         ];
         for step in steps {
             assert_eq!(step_from_json(&step_to_json(&step)).expect("the same step"), step);

@@ -1,7 +1,9 @@
 //! Undo: takes back the elements that the last plan wrote, on today's XML, and the claims with it.
 
 use crate::error::EngineError;
-use crate::intent::{AppliedPlan, GuestRecord, Intent, IntentId, IntentKind, IntentStatus, Manner};
+use crate::intent::{
+    AppliedPlan, GuestRecord, Intent, IntentId, IntentKind, IntentStatus, Manner, Step,
+};
 use crate::ledger_view::KnownGuest;
 use crate::loop_parts::{Engine, Situation};
 use crate::ports::{GuestSummary, PortError, RevertError};
@@ -81,6 +83,14 @@ impl Engine<'_> {
         applied: &IntentId,
         today: &str,
     ) -> Result<String, EngineError> {
+        let moved = self.store.steps(applied)?.into_iter().find_map(|step| match step {
+            Step::Moved { from_uri, .. } => Some(from_uri),
+            _ => None,
+        });
+        if let Some(from_uri) = moved {
+            let guest = guest.name.clone();
+            return Err(EngineError::CameWithMove { guest, from_uri });
+        }
         let backup = self.backup_of(guest, applied)?;
         match self.editor.revert(today, &backup.before_xml, &backup.after_xml) {
             Ok(xml) => Ok(xml),

@@ -10,10 +10,10 @@ mod tuning;
 
 pub use guest::guest;
 pub use host::host;
-pub use plan::{changes, plan, reasons};
+pub use plan::{arrival, changes, plan, reasons};
 pub use said::{
-    UndoElement, agreement, checks, event, findings, list_error, predicates, refusals,
-    undo_conflicts, watch_event,
+    UndoElement, agreement, checks, event, findings, list_error, moves_as_it_is, predicates,
+    refusals, undo_conflicts, watch_event,
 };
 pub use tables::{guests, usage};
 pub use tuning::{

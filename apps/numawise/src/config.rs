@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use numawise_model::{CpuPools, CpuSet, Topology, parse_rule};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const DEFAULT_CONFIG: &str = "/etc/numawise/config.toml";
@@ -41,6 +42,9 @@ struct ConfigFile {
     state: Option<PathBuf>,
     #[serde(default)]
     cpus: CpuSection,
+    /// Connection URIs of hosts by name, for `--connect NAME` and `migrate --to NAME`.
+    #[serde(default)]
+    hosts: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -53,13 +57,14 @@ struct CpuSection {
 }
 
 /// Flags over file over defaults.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Config {
     pub connect: String,
     pub state: PathBuf,
     reserved: Option<CpuSet>,
     dedicated: Option<CpuSet>,
     shared: Option<CpuSet>,
+    hosts: BTreeMap<String, String>,
 }
 
 impl Config {
@@ -70,13 +75,11 @@ impl Config {
             None => (PathBuf::from(DEFAULT_CONFIG), ConfigFile::default()),
         };
         let (path, file) = file;
+        let connect =
+            global.connect.clone().or(file.connect).unwrap_or_else(|| DEFAULT_CONNECT.to_owned());
         let set = |key: &str, text: Option<&String>| cpu_set(&path, key, text);
         Ok(Self {
-            connect: global
-                .connect
-                .clone()
-                .or(file.connect)
-                .unwrap_or_else(|| DEFAULT_CONNECT.to_owned()),
+            connect: file.hosts.get(&connect).cloned().unwrap_or(connect),
             state: global
                 .state
                 .clone()
@@ -85,7 +88,30 @@ impl Config {
             reserved: set("cpus.reserved", file.cpus.reserved.as_ref())?,
             dedicated: set("cpus.dedicated", file.cpus.dedicated.as_ref())?,
             shared: set("cpus.shared", file.cpus.shared.as_ref())?,
+            hosts: file.hosts,
         })
+    }
+
+    /// The same for another hypervisor.
+    pub fn connecting_to(&self, uri: String) -> Self {
+        Self { connect: uri, ..self.clone() }
+    }
+
+    /// A connection URI, or the name of a host in the file.
+    pub fn host_uri(&self, wanted: &str) -> Result<String> {
+        if let Some(uri) = self.hosts.get(wanted) {
+            return Ok(uri.clone());
+        }
+        if wanted.contains(':') {
+            return Ok(wanted.to_owned());
+        }
+        let names: Vec<&str> = self.hosts.keys().map(String::as_str).collect();
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let text = format!(
+            "'{wanted}' is neither a connection URI (like qemu+ssh://HOST/system) nor a host of the \
+             configuration's [hosts]; there are: {known}"
+        );
+        Err(coded(USAGE, text))
     }
 
     /// Reserved CPUs are by default one core per node on hosts of 16 cores or more.
@@ -103,7 +129,7 @@ fn read(path: &Path) -> Result<(PathBuf, ConfigFile)> {
     let text = input_file::read(path)?;
     let file = toml::from_str(&text).map_err(|error| {
         let text = format!(
-            "{}: {error}\nKnown keys: connect, state, [cpus] reserved, dedicated, shared.",
+            "{}: {error}\nKnown keys: connect, state, [cpus] reserved, dedicated, shared, [hosts] NAME.",
             path.display()
         );
         coded(USAGE, text)

@@ -81,9 +81,11 @@ pub fn code(error: &Error) -> u8 {
 fn engine_code(error: &EngineError) -> u8 {
     match error {
         EngineError::Port(port) => port_code(port),
-        EngineError::Refused(_) | EngineError::UndoConflicts(_) | EngineError::PlanEdited(_) => {
-            REFUSED
-        }
+        EngineError::Refused(_)
+        | EngineError::UndoConflicts(_)
+        | EngineError::PlanEdited(_)
+        | EngineError::NoRoomThere { .. }
+        | EngineError::CameWithMove { .. } => REFUSED,
         EngineError::Stale(_) => STALE,
         EngineError::RolledBack { cancelled: true, .. } => INTERRUPTED,
         EngineError::NothingApplied { .. }
@@ -108,7 +110,13 @@ fn engine_text(error: &EngineError) -> String {
     let first = error.to_string();
     let look = Look { width: 100, colour: false, simulated: false };
     let more = match error {
-        EngineError::Refused(refusals) => text::refusals(refusals, &look),
+        EngineError::Refused(refusals) | EngineError::NoRoomThere { refusals, .. } => {
+            text::refusals(refusals, &look)
+        }
+        EngineError::CameWithMove { guest, from_uri } => format!(
+            "Nothing was changed. To move it back: numawise migrate {guest} --to '{from_uri}'; to \
+             place it otherwise here: numawise bind {guest}"
+        ),
         EngineError::Judged(findings) => text::findings(findings, &look),
         EngineError::PlanEdited(broken) => {
             let told = text::findings(broken, &look);
@@ -118,6 +126,11 @@ fn engine_text(error: &EngineError) -> String {
             let elements: Vec<UndoElement> = conflicts.iter().map(undo_element).collect();
             text::undo_conflicts(&elements, &look)
         }
+        EngineError::Stale(
+            Staleness::MovedAway { .. }
+            | Staleness::BeingMoved { .. }
+            | Staleness::StartedOrStopped { .. },
+        ) => "Nothing was changed. numawise list shows which guests are here.".to_owned(),
         EngineError::Stale(staleness) => {
             let broken = match staleness {
                 Staleness::Predicates(broken) => text::predicates(broken, &look),

@@ -56,6 +56,8 @@ enum Command {
     Bind(Deferred<commands::bind::BindArgs>),
     /// Take the binding (and with it vNUMA) from a guest.
     Unbind(Deferred<commands::bind::UnbindArgs>),
+    /// Move a guest to another host, with pins and nodes that are free there.
+    Migrate(Deferred<commands::migrate::MigrateArgs>),
     /// Switch a bound guest's vNUMA on or off; the binding stays.
     #[command(subcommand)]
     Vnuma(Deferred<commands::vnuma::VnumaCommand>),
@@ -98,6 +100,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::List(args) => commands::list::run(global, args),
         Command::Bind(args) => commands::bind::run(global, args),
         Command::Unbind(args) => commands::bind::run_unbind(global, args),
+        Command::Migrate(args) => commands::migrate::run(global, args),
         Command::Vnuma(command) => commands::vnuma::run(global, command),
         Command::Cpuset(args) => commands::cpuset::run(global, args),
         Command::Doctor(args) => commands::doctor::run(global, args),

@@ -8,7 +8,7 @@ use numawise_embedded::EmbeddedHypervisor;
 use numawise_engine::intent::Manner;
 use numawise_engine::loop_parts::{CrashPoint, Engine};
 use numawise_engine::planning::FreshIds;
-use numawise_engine::ports::{Cancel, Clock, Hypervisor, ShutdownOptions, Store};
+use numawise_engine::ports::{Cancel, Clock, Hypervisor, PortError, ShutdownOptions, Store};
 use numawise_engine::usage::{UsageAverage, UsageSample, average};
 use numawise_libvirt::{DomainXmlEditor, LibvirtHypervisor};
 use numawise_model::{ClaimId, CpuPools, Event, HostId, PlanId};
@@ -88,10 +88,11 @@ impl CarryOutArgs {
     }
 }
 
-fn crash_point(name: &str) -> Result<CrashPoint, String> {
-    let found = CrashPoint::ALL.iter().find(|(known, _)| *known == name);
+pub fn crash_point(name: &str) -> Result<CrashPoint, String> {
+    let all = || CrashPoint::ALL.iter().chain(&CrashPoint::OF_A_MOVE);
+    let found = all().find(|(known, _)| *known == name);
     found.map(|(_, point)| *point).ok_or_else(|| {
-        let names: Vec<&str> = CrashPoint::ALL.iter().map(|(known, _)| *known).collect();
+        let names: Vec<&str> = all().map(|(known, _)| *known).collect();
         format!("no step '{name}'; there are: {}", names.join(", "))
     })
 }
@@ -135,6 +136,30 @@ impl Session {
                     die();
                 }
             }),
+            open_peer: Box::new(|uri| self.open_peer(uri)),
+        }
+    }
+
+    /// An engine for a move: it may be told where to die.
+    pub fn mover(&self, crash_at: Option<CrashPoint>) -> Engine<'_> {
+        let probe = Box::new(move |point| {
+            if crash_at == Some(point) {
+                die();
+            }
+        });
+        Engine { probe, ..self.engine(None) }
+    }
+
+    /// Another hypervisor than the one that this command works on.
+    pub fn connect_to(&self, uri: &str) -> Result<Connection> {
+        connect(&self.config.connecting_to(uri.to_owned()), &self.cancel)
+    }
+
+    fn open_peer(&self, uri: &str) -> Result<Box<dyn Hypervisor>, PortError> {
+        match self.connect_to(uri) {
+            Ok(Connection::Embedded(hypervisor)) => Ok(hypervisor),
+            Ok(Connection::Libvirt(hypervisor)) => Ok(hypervisor),
+            Err(error) => Err(PortError::NoAccess(format!("{error:#}"))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What happens while a plan is carried out. The engine emits these; only the command line prints.
 
 use crate::finding::Finding;
+use crate::migration::MoveProgress;
 use crate::obstacle::{ForeignOwner, Obstacle};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +89,33 @@ pub enum Event {
     },
     ClaimsReleased {
         guest: String,
+    },
+    /// The guest is on its way to another host.
+    Moving {
+        guest: String,
+        to: String,
+        live: bool,
+    },
+    MoveProgressed {
+        guest: String,
+        progress: MoveProgress,
+    },
+    /// It is defined there, and runs there if it ran.
+    Arrived {
+        guest: String,
+        at: String,
+    },
+    /// Its definition is gone from the host that it left.
+    LeftSource {
+        guest: String,
+        from: String,
+    },
+    /// An interrupted move whose other end cannot be reached now: both claims stand until it can.
+    MoveWaits {
+        guest: String,
+        intent: String,
+        peer: String,
+        why: String,
     },
 }
 

@@ -6,6 +6,7 @@ use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pnode, Vcpu, Vnode};
 use crate::ledger::{ClaimConflict, Owner};
 use crate::levels::PageSize;
+use crate::migration::MoveRefusal;
 use crate::obstacle::{ForeignOwner, Obstacle};
 use crate::placement::{NodeLack, WouldFit};
 
@@ -180,6 +181,8 @@ pub enum Refusal {
     /// Whoever made the guest would undo what numawise writes.
     OwnedByAnother(ForeignOwner),
     Blocked(Obstacle),
+    /// The guest cannot go to the host that was named.
+    CannotMove(MoveRefusal),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

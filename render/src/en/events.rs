@@ -2,7 +2,7 @@
 
 use crate::en::findings::sight;
 use crate::en::obstacles::{obstacle, owner as whose};
-use crate::quantity::count;
+use crate::quantity::{bytes, count};
 use numawise_model::event::{Event as E, Recovery};
 use numawise_model::{Finding, FindingKind, Severity};
 
@@ -62,7 +62,30 @@ pub fn event(event: &E) -> String {
             }
         ),
         E::ClaimsReleased { guest } => format!("{guest}: its CPUs and memory are given back"),
+        E::Moving { guest, to, live: true } => format!("{guest}: moving to {to}, running"),
+        E::Moving { guest, to, live: false } => format!("{guest}: its definition goes to {to}"),
+        E::MoveProgressed { guest, progress } => format!(
+            "{guest}: {} of {} still to go",
+            bytes(progress.left_bytes),
+            bytes(progress.total_bytes)
+        ),
+        E::Arrived { guest, at } => format!("{guest}: is at {at}"),
+        E::LeftSource { guest, from } => {
+            format!("{guest}: gone from {from}, and its CPUs and memory there are given back")
+        }
+        E::MoveWaits { guest, intent, peer, why } => format!(
+            "{guest}: the interrupted move {intent} waits for {peer}; until then its CPUs and memory \
+             stay claimed on both hosts: {why}"
+        ),
     }
+}
+
+/// Of a guest that no plan is made for.
+pub fn moves_as_it_is(guest: &str) -> String {
+    format!(
+        "guest {guest} is bound to nothing on its host, so it goes as it is: no pins, no claims on the \
+         other host"
+    )
 }
 
 /// What could not be looked at is not called as planned.

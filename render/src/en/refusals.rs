@@ -4,6 +4,7 @@
 mod cpus;
 mod guest;
 mod memory;
+mod moving;
 mod place;
 
 use super::{Said, obstacles};
@@ -85,5 +86,6 @@ pub fn refusal(refusal: &R) -> Said {
         R::MaxSockets { asked } => guest::max_sockets(*asked),
         R::OwnedByAnother(owner) => obstacles::owned_by_another(*owner),
         R::Blocked(obstacle) => obstacles::obstacle(obstacle),
+        R::CannotMove(why) => moving::cannot(why),
     }
 }

@@ -12,13 +12,23 @@ use crate::style::Meaning;
 use numawise_model::{Plan, Reason, VirtualTopology};
 
 pub fn plan(plan: &Plan, view: &PlanView<'_>) -> String {
+    told(plan, view, plan.guest.is_some())
+}
+
+/// A plan for a guest that comes from another host. When its changes take effect is no question: on a
+/// host that is new to it everything is there from its first moment.
+pub fn arrival(plan: &Plan, view: &PlanView<'_>) -> String {
+    told(plan, view, false)
+}
+
+fn told(plan: &Plan, view: &PlanView<'_>, with_changes: bool) -> String {
     let width = view.look.width.max(60);
     let title = labels::title_plan(&plan.id.0, &plan.host.id.0) + &simulated_suffix(&view.look);
     let mut text = view.look.paint(Meaning::Title, &cut(&title, width)) + "\n";
     text += &lines_of(&summary(plan, view), width);
     text += &virtual_topology(plan, width);
     text += &lines_of(&comparisons(plan), width);
-    if plan.guest.is_some() {
+    if with_changes {
         text += &format!("\n{}", changes(plan, &view.look));
     }
     if !plan.findings.is_empty() {

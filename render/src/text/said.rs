@@ -78,6 +78,11 @@ pub(super) fn paragraph(head: &str, said: &Said, look: &Look) -> String {
     text
 }
 
+/// A guest that moves without a plan.
+pub fn moves_as_it_is(guest: &str, look: &Look) -> String {
+    format!("{}{}\n", printable(&en::events::moves_as_it_is(guest)), simulated_suffix(look))
+}
+
 /// What happens while a plan is carried out, one line each.
 pub fn event(event: &Event, look: &Look) -> String {
     format!("{}{}\n", printable(&en::events::event(event)), simulated_suffix(look))

@@ -5,8 +5,8 @@ use expect_test::expect_file;
 use numawise_model::ledger::ClaimConflict;
 use numawise_model::refusal::TopologyDifference;
 use numawise_model::{
-    ForeignOwner, GuestCpuTopology, Manager, Mode, Obstacle, Owner, PageSize, Pnode, Refusal as R,
-    Vcpu, Vnode,
+    ForeignOwner, GuestCpuTopology, Manager, Mode, MoveRefusal as M, Obstacle, Owner, PageSize,
+    Pnode, Refusal as R, Vcpu, Vnode,
 };
 use numawise_render::{Look, text};
 
@@ -216,8 +216,32 @@ fn others() -> Vec<(R, Vec<&'static str>)> {
     all
 }
 
+fn moves() -> Vec<(R, Vec<&'static str>)> {
+    let text = |text: &str| text.to_owned();
+    let reasons = [
+        (M::SameHost { machine: text("4c4c-1") }, vec!["4c4c-1", "host_uuid"]),
+        (M::NameTaken { name: text("db01") }, vec!["'db01'", "virsh domrename"]),
+        (M::AlreadyThere { name: text("db02") }, vec!["'db02'", "undefine"]),
+        (M::IsRunning, vec!["--offline"]),
+        (M::IsOff, vec!["--live"]),
+        (M::IsPaused, vec!["virsh resume"]),
+        (M::HostDevices { addresses: vec![text("0000:41:00.0")] }, vec!["0000:41:00.0", "detach"]),
+        (M::OlderThanDefinition, vec!["start it again"]),
+        (M::Snapshots { names: vec![text("before"), text("after")] }, vec!["before, after"]),
+        (M::FileMissing { path: text("/srv/db.img") }, vec!["/srv/db.img", "--assume-shared"]),
+        (M::TpmState, vec!["TPM", "--assume-shared"]),
+        (M::NotThere { why: text("no machine 'q36'") }, vec!["no machine 'q36'"]),
+        (
+            M::NoNodesFor { vcpus: vec![32, 16], free: vec![(Pnode(0), 30), (Pnode(1), 1)] },
+            vec!["32 + 16", "node 0: 30 pCPUs free", "node 1: 1 pCPU free"],
+        ),
+        (M::Unfinished { peer: text("qemu+ssh://b/system") }, vec!["qemu+ssh://b/system"]),
+    ];
+    reasons.into_iter().map(|(why, values)| (R::CannotMove(why), values)).collect()
+}
+
 fn all() -> Vec<(R, Vec<&'static str>)> {
-    [cpu_refusals(), memory_refusals(), guest_refusals(), others()].concat()
+    [cpu_refusals(), memory_refusals(), guest_refusals(), others(), moves()].concat()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use numawise_model::event::Recovery;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{
     Change, ChangedPart, Effect, Event, Finding, FindingKind as F, ForeignOwner, GuestFix, Manager,
-    Obstacle, PageSize, Pnode, Reason, Severity, Sight, Vnode,
+    MoveProgress, Obstacle, PageSize, Pnode, Reason, Severity, Sight, Vnode,
 };
 use numawise_render::text::{self, UndoElement};
 use numawise_render::{Look, diff, quantity};
@@ -312,4 +312,40 @@ fn numbers_with_units() {
         assert_eq!(quantity::percent(numawise_model::Utilisation(n)), wanted);
     }
     assert_eq!(quantity::pages(512, PageSize::HUGE_2M), "512 x 2M (1 GiB)");
+}
+
+#[test]
+fn moves_read_well() {
+    let guest = || "db01".to_owned();
+    let peer = || "qemu+ssh://b/system".to_owned();
+    let intent = || "i-1".to_owned();
+    let events = [
+        Event::Moving { guest: guest(), to: peer(), live: true },
+        Event::Moving { guest: guest(), to: peer(), live: false },
+        Event::MoveProgressed {
+            guest: guest(),
+            progress: MoveProgress { total_bytes: 8 << 30, left_bytes: 3 << 29 },
+        },
+        Event::Arrived { guest: guest(), at: peer() },
+        Event::LeftSource { guest: guest(), from: peer() },
+        Event::MoveWaits {
+            guest: guest(),
+            intent: intent(),
+            peer: peer(),
+            why: "it does not answer".to_owned(),
+        },
+    ];
+    let look = Look::default();
+    let said: String = events.iter().map(|event| text::event(event, &look)).collect();
+    expect![[r#"
+        db01: moving to qemu+ssh://b/system, running
+        db01: its definition goes to qemu+ssh://b/system
+        db01: 1.5 GiB of 8 GiB still to go
+        db01: is at qemu+ssh://b/system
+        db01: gone from qemu+ssh://b/system, and its CPUs and memory there are given back
+        db01: the interrupted move i-1 waits for qemu+ssh://b/system; until then its CPUs and memory stay claimed on both hosts: it does not answer
+    "#]]
+    .assert_eq(&said);
+    let simulated = Look { simulated: true, ..look };
+    assert!(text::moves_as_it_is("db01", &simulated).ends_with("(simulated host)\n"));
 }

@@ -9,6 +9,7 @@ use super::cache::at;
 use super::enclosure::{Enclosure, OWN_ROOT, write_scripts};
 use super::{Root, Unavailable, or_skip};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -17,6 +18,8 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("inside.sh", include_str!("scripts/libvirtd-inside.sh")),
     ("own-root.sh", OWN_ROOT),
 ];
+
+const TUNNEL: &str = "tunnel";
 
 /// The longest path of a socket, with its final zero.
 const SOCKET_PATH_BYTES: usize = 108;
@@ -33,13 +36,34 @@ impl PrivateLibvirtd {
         or_skip(Root::find().and_then(|root| Self::from_root(&root)))
     }
 
+    /// Another host: it sees the first one's [`Self::folder`] too, and is on one network with it.
+    pub fn start_beside(&self) -> Option<Self> {
+        or_skip(Root::find().and_then(|root| Self::start_in(&root, Some(self))))
+    }
+
     pub(super) fn from_root(root: &Root) -> Result<Self, Unavailable> {
+        Self::start_in(root, None)
+    }
+
+    fn start_in(root: &Root, beside: Option<&Self>) -> Result<Self, Unavailable> {
         let folder = new_folder()?;
         for part in ["run", "shared", "top"] {
             let path = folder.join(part);
             fs::create_dir(&path).map_err(at("create", &path))?;
         }
         write_scripts(&folder, SCRIPTS)?;
+        let tunnel = folder.join(TUNNEL);
+        fs::write(&tunnel, tunnel_script(root, &socket_in(&folder)))
+            .and_then(|()| fs::set_permissions(&tunnel, fs::Permissions::from_mode(0o755)))
+            .map_err(at("write", &tunnel))?;
+        let (shares, net_of) = match beside {
+            Some(first) => (format!("{}\n", first.folder().display()), first.in_its_network()?),
+            None => (String::new(), String::new()),
+        };
+        for (name, text) in [("shares", shares), ("net-of", net_of)] {
+            let path = folder.join(name);
+            fs::write(&path, text).map_err(at("write", &path))?;
+        }
         let script = folder.join("libvirtd.sh");
         let log = folder.join("script.log");
         let mut enclosure = Enclosure::start(&script, &[&folder, root.path()], &log)?;
@@ -58,6 +82,21 @@ impl PrivateLibvirtd {
     pub fn uri(&self) -> String {
         let socket = socket_in(&self.folder);
         format!("qemu:///system?socket={}", socket.display())
+    }
+
+    /// The same daemon as another host: through a program, as by ssh, so that nobody looks at this
+    /// machine's files for it.
+    pub fn remote_uri(&self) -> String {
+        format!("qemu+ext:///system?command={}", self.folder.join(TUNNEL).display())
+    }
+
+    /// A process in its network namespace.
+    fn in_its_network(&self) -> Result<String, Unavailable> {
+        let keeper = self.keeper_pid();
+        let path = PathBuf::from(format!("/proc/{keeper}/task/{keeper}/children"));
+        let children = fs::read_to_string(&path).map_err(at("read", &path))?;
+        let first = children.split_whitespace().next();
+        first.map(str::to_owned).ok_or(Unavailable::Lacks { what: "a first libvirtd" })
     }
 
     /// A folder that has the same name for the daemon and its guests as it has here: for kernels,
@@ -143,6 +182,17 @@ impl PrivateLibvirtd {
             panic!("{error}; libvirtd said: {}", self.log());
         }
     }
+}
+
+/// Standard input and output to a socket. The root has the program for it; this machine may not.
+fn tunnel_script(root: &Root, socket: &Path) -> String {
+    let root = root.path().display();
+    format!(
+        "#!/bin/sh\nexec '{root}/lib64/ld-linux-x86-64.so.2' --library-path \
+         '{root}/lib/x86_64-linux-gnu:{root}/usr/lib/x86_64-linux-gnu' '{root}/usr/bin/socat' - \
+         'UNIX-CONNECT:{}'\n",
+        socket.display()
+    )
 }
 
 fn socket_in(folder: &Path) -> PathBuf {

@@ -1,6 +1,6 @@
 //! The folder that the simulated guests live in, shared by any number of processes.
 //!
-//! A guest is up to three files: `UUID.inactive.xml` (the definition the next boot takes),
+//! A guest is up to three files, and marks beside them: `UUID.inactive.xml` (the definition the next boot takes),
 //! `UUID.live.xml` (what it was started from) and `UUID.running.json` (affinities and pages). The
 //! last one decides: a guest runs exactly while it exists, so starting writes it last and stopping
 //! takes it away first, and a process killed in between leaves either state whole.
@@ -21,6 +21,10 @@ use std::path::{Path, PathBuf};
 const INACTIVE: &str = ".inactive.xml";
 const LIVE: &str = ".live.xml";
 const RUNNING: &str = ".running.json";
+/// Beside a running guest that stands still, on its way to another folder.
+const PAUSED: &str = ".paused";
+/// Beside a definition that is started with its host.
+const AUTOSTART: &str = ".autostart";
 
 pub struct Folder {
     dir: PathBuf,
@@ -139,6 +143,19 @@ impl View<'_> {
         })
     }
 
+    pub fn is_paused(&self, guest: &GuestUuid) -> Result<bool, PortError> {
+        Ok(self.is_running(guest)? && self.has(guest, PAUSED)?)
+    }
+
+    pub fn autostarts(&self, guest: &GuestUuid) -> Result<bool, PortError> {
+        self.has(guest, AUTOSTART)
+    }
+
+    fn has(&self, guest: &GuestUuid, suffix: &str) -> Result<bool, PortError> {
+        let path = self.file(guest, suffix);
+        path.try_exists().map_err(|error| failed("look at", &path, &error))
+    }
+
     fn file(&self, guest: &GuestUuid, suffix: &str) -> PathBuf {
         self.dir.join(format!("{guest}{suffix}"))
     }
@@ -150,7 +167,21 @@ impl Change<'_> {
     }
 
     pub fn remove_inactive(&self, guest: &GuestUuid) -> Result<(), PortError> {
-        self.remove(&self.file(guest, INACTIVE))
+        self.remove(&self.file(guest, INACTIVE))?;
+        self.remove(&self.file(guest, AUTOSTART))
+    }
+
+    pub fn set_paused(&self, guest: &GuestUuid, paused: bool) -> Result<(), PortError> {
+        self.set(guest, PAUSED, paused)
+    }
+
+    pub fn set_autostart(&self, guest: &GuestUuid, on: bool) -> Result<(), PortError> {
+        self.set(guest, AUTOSTART, on)
+    }
+
+    fn set(&self, guest: &GuestUuid, suffix: &str, on: bool) -> Result<(), PortError> {
+        let path = self.file(guest, suffix);
+        if on { self.write(&path, "") } else { self.remove(&path) }
     }
 
     /// The guest runs from here on.
@@ -175,6 +206,7 @@ impl Change<'_> {
     /// The guest is off from here on.
     pub fn remove_running(&self, guest: &GuestUuid) -> Result<(), PortError> {
         self.remove(&self.file(guest, RUNNING))?;
+        self.remove(&self.file(guest, PAUSED))?;
         self.remove(&self.file(guest, LIVE))
     }
 

@@ -20,9 +20,12 @@ mod drift;
 mod folder;
 mod live_definition;
 mod memory;
+mod moves;
 mod rules;
 mod running;
 mod xml;
+
+pub use moves::EmbeddedCarrier;
 
 use crate::domain::Domain;
 use crate::folder::{Change, Folder, View};
@@ -50,6 +53,7 @@ pub enum Operation {
     Start,
     Shutdown,
     Pin,
+    Migrate,
 }
 
 impl Operation {
@@ -59,6 +63,7 @@ impl Operation {
             Self::Start => "start",
             Self::Shutdown => "shutdown",
             Self::Pin => "pin",
+            Self::Migrate => "migrate",
         }
     }
 }
@@ -67,6 +72,11 @@ impl EmbeddedHypervisor {
     /// Opens the folder, or makes it. `host` is the machine with no guest on it.
     pub fn open(dir: &Path, host: Host, id: HostId) -> Result<Self, PortError> {
         Ok(Self { folder: Folder::open(dir)?, host, id })
+    }
+
+    /// Where it lives, as it was named.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Defines a guest that must not be there yet. A text without a UUID gets one.
@@ -104,6 +114,15 @@ impl EmbeddedHypervisor {
     #[doc(hidden)]
     pub fn fail_next(&self, operation: Operation) -> Result<(), PortError> {
         self.folder.change()?.plant_fault(operation.word())
+    }
+
+    /// Starts a guest from this XML.
+    fn boot(&self, change: &Change<'_>, guest: &GuestUuid, xml: &str) -> Result<(), PortError> {
+        let domain = Domain::read(xml)?;
+        let held = self.held(change)?;
+        let running = boot::boot(&domain, &self.host, &held)
+            .map_err(|why| failed(format!("guest '{}' does not start: {why}", domain.name)))?;
+        change.write_started(guest, xml, &running)
     }
 
     fn must_run(&self, view: &View<'_>, guest: &GuestUuid) -> Result<(), PortError> {
@@ -206,11 +225,7 @@ impl Hypervisor for EmbeddedHypervisor {
             return Err(failed(format!("guest {guest} is already running")));
         }
         let xml = change.inactive(&guest)?.ok_or_else(|| self.no_guest(&guest))?;
-        let domain = Domain::read(&xml)?;
-        let held = self.held(&change)?;
-        let running = boot::boot(&domain, &self.host, &held)
-            .map_err(|why| failed(format!("guest '{}' does not start: {why}", domain.name)))?;
-        change.write_started(&guest, &xml, &running)
+        self.boot(&change, &guest, &xml)
     }
 
     /// A simulated guest never takes its time over it.

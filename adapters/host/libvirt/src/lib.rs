@@ -30,11 +30,12 @@ mod size;
 mod stable;
 
 pub use connection::{
-    DomainState, LibraryFiles, LibvirtHypervisor, Place, Surroundings, Version, Versions,
+    DomainState, LibraryFiles, LibvirtCarrier, LibvirtHypervisor, Place, Surroundings, Version,
+    Versions,
 };
 pub use observe::observe;
 
-use numawise_engine::ports::{DomainEditor, PortError, RevertError};
+use numawise_engine::ports::{DomainEditor, GuestFiles, PortError, RevertError};
 use numawise_model::{GuestConfig, GuestEdit};
 use sheet::Sheet;
 
@@ -81,5 +82,9 @@ impl DomainEditor for DomainXmlEditor {
 
     fn stable_part(&self, xml: &str) -> Result<String, PortError> {
         Ok(stable::definition(&Sheet::parse(xml)?))
+    }
+
+    fn files(&self, xml: &str) -> Result<GuestFiles, PortError> {
+        Ok(read::files(&Sheet::parse(xml)?)?)
     }
 }

@@ -10,6 +10,7 @@ pub mod generate;
 pub mod host;
 pub mod host_tune;
 pub mod list;
+pub mod migrate;
 pub mod plan;
 pub mod show;
 pub mod undo;

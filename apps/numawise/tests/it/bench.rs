@@ -23,9 +23,14 @@ pub struct Ran {
 impl Bench {
     /// A two-node host of 64 pCPUs with nothing on it.
     pub fn new() -> Self {
-        let bench = Self { folder: TempDir::new().expect("a folder for the test") };
+        let bench = Self::empty();
         bench.ok(&["embedded", "init", "--host", "bundled:two-socket-64", "--id", "bench"]);
         bench
+    }
+
+    /// Nothing but a folder.
+    pub fn empty() -> Self {
+        Self { folder: TempDir::new().expect("a folder for the test") }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

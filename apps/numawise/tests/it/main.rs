@@ -10,6 +10,7 @@ mod files;
 mod host_tree;
 mod libvirt;
 mod live;
+mod migrate;
 mod others;
 mod shows;
 mod stories;

@@ -7,6 +7,7 @@ use numawise_engine::apply::ApplyOptions;
 use numawise_engine::error::EngineError;
 use numawise_engine::intent::{IntentId, Manner, Step};
 use numawise_engine::loop_parts::Engine;
+use numawise_engine::moves::ports::MovesGuests;
 use numawise_engine::planning::FreshIds;
 use numawise_engine::ports::{
     Cancel, Clock, Depth, GuestSnapshot, GuestSummary, Hypervisor, PortError, ShutdownOptions,
@@ -96,6 +97,46 @@ impl Hypervisor for Watched {
     }
 }
 
+/// Nothing here moves.
+impl MovesGuests for Watched {
+    fn machine(&self) -> Result<String, PortError> {
+        self.inner.machine()
+    }
+    fn migratable_xml(&self, guest: &GuestUuid) -> Result<Option<String>, PortError> {
+        self.inner.migratable_xml(guest)
+    }
+    fn is_paused(&self, guest: &GuestUuid) -> Result<bool, PortError> {
+        self.inner.is_paused(guest)
+    }
+    fn resume(&self, guest: &GuestUuid) -> Result<(), PortError> {
+        self.inner.resume(guest)
+    }
+    fn power_off(&self, guest: &GuestUuid) -> Result<(), PortError> {
+        self.inner.power_off(guest)
+    }
+    fn undefine(&self, guest: &GuestUuid) -> Result<(), PortError> {
+        MovesGuests::undefine(&self.inner, guest)
+    }
+    fn abort_job(&self, guest: &GuestUuid) -> Result<(), PortError> {
+        self.inner.abort_job(guest)
+    }
+    fn autostarts(&self, guest: &GuestUuid) -> Result<bool, PortError> {
+        self.inner.autostarts(guest)
+    }
+    fn set_autostart(&self, guest: &GuestUuid, on: bool) -> Result<(), PortError> {
+        self.inner.set_autostart(guest, on)
+    }
+    fn has_file(&self, path: &str) -> Result<Option<bool>, PortError> {
+        self.inner.has_file(path)
+    }
+    fn host_cpu(&self) -> Result<Option<String>, PortError> {
+        self.inner.host_cpu()
+    }
+    fn misfits(&self, xml: &str, cpu: Option<&str>) -> Result<Vec<String>, PortError> {
+        self.inner.misfits(xml, cpu)
+    }
+}
+
 struct NoTime;
 
 impl Clock for NoTime {
@@ -152,6 +193,7 @@ impl World {
             settle: Duration::ZERO,
             emit: RefCell::new(Box::new(|event| self.events.borrow_mut().push(event))),
             probe: Box::new(|_| {}),
+            open_peer: Box::new(|uri| Err(PortError::NotFound(uri.to_owned()))),
         }
     }
 

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// said, where that cannot be had. `virsh` in them speaks to the same one.
 const ON_LIBVIRT: [&str; 2] = ["docs/doctor.md", "docs/libvirt.md"];
 
+/// A page about two of them. In it the second is called `spare`, by the configuration.
+const ON_TWO_LIBVIRTS: &str = "docs/migrate.md";
+
 /// A command in a text runs in a folder of that text's own and on the hypervisor that the text is
 /// about, unless it says otherwise: nothing of this machine is touched, and the text reads as a user
 /// would type it.
@@ -48,6 +51,10 @@ fn run(text: &Path) {
 }
 
 fn run_on(connect: &str, text: &Path) {
+    run_with(connect, "", text);
+}
+
+fn run_with(connect: &str, hosts: &str, text: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
     lay_out(folder.path());
     let speaks_of_files =
@@ -55,7 +62,11 @@ fn run_on(connect: &str, text: &Path) {
     if speaks_of_files {
         host_tree::write(&folder.path().join("host-files"));
     }
-    let numawise = format!("'{}' --state state", env!("CARGO_BIN_EXE_numawise"));
+    let mut numawise = format!("'{}' --state state", env!("CARGO_BIN_EXE_numawise"));
+    if !hosts.is_empty() {
+        std::fs::write(folder.path().join("hosts.toml"), hosts).expect("written");
+        numawise += " --config hosts.toml";
+    }
     let cases = trycmd::TestCases::new();
     cases.register_bin("numawise", wrapper(folder.path(), "numawise", &numawise, connect));
     cases.register_bin("virsh", wrapper(folder.path(), "virsh", "virsh", connect));
@@ -70,8 +81,9 @@ fn run_all_in(name: &str) {
         .collect();
     texts.sort();
     assert!(!texts.is_empty(), "{name} has nothing in it");
-    let on_libvirt = ON_LIBVIRT.map(|page| repository().join(page));
-    for text in texts.iter().filter(|text| !on_libvirt.contains(text)) {
+    let mut apart: Vec<PathBuf> = ON_LIBVIRT.map(|page| repository().join(page)).to_vec();
+    apart.push(repository().join(ON_TWO_LIBVIRTS));
+    for text in texts.iter().filter(|text| !apart.contains(text)) {
         run(text);
     }
 }
@@ -97,4 +109,12 @@ fn docs_of_a_real_libvirt_are_true() {
         let Some(daemon) = PrivateLibvirtd::start() else { return };
         run_on(&daemon.uri(), &repository().join(page));
     }
+}
+
+#[test]
+fn docs_of_two_libvirts_are_true() {
+    let Some(here) = PrivateLibvirtd::start() else { return };
+    let Some(spare) = here.start_beside() else { return };
+    let hosts = format!("[hosts]\nspare = \"{}\"\n", spare.remote_uri());
+    run_with(&here.uri(), &hosts, &repository().join(ON_TWO_LIBVIRTS));
 }

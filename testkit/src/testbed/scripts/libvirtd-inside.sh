@@ -22,6 +22,14 @@ mkdir "$root/run/libvirt"
 mount --bind "$folder/run" "$root/run/libvirt"
 # Files for guests have one name inside and outside.
 share "$folder/shared"
+while read -r path; do share "$path"; done < "$folder/shares"
+# Two daemons on one machine are two hosts to each other: by UUID, by name, by where guests go to.
+read -r uuid < /proc/sys/kernel/random/uuid
+echo "host_uuid = \"$uuid\"" >> "$root/etc/libvirt/libvirtd.conf"
+# An address for documentation, since libvirt takes none that every machine has.
+ip address replace 192.0.2.1/32 dev lo
+echo 'migration_host = "192.0.2.1"' >> "$root/etc/libvirt/qemu.conf"
+hostname "${folder##*/}"
 # Small, so that a test can fill it.
 mount -t tmpfs -o size=8m,mode=700 definitions "$root/etc/libvirt/qemu"
 

@@ -31,8 +31,11 @@ while IFS=: read -r _ controllers path; do
 done < /proc/self/cgroup
 printf '%s\n' "${groups[@]}" > "$folder/groups"
 
+# The network is its own, or that of another one whose guests it is to exchange.
+net=(unshare --net)
+[ -s "$folder/net-of" ] && net=(nsenter "--net=/proc/$(cat "$folder/net-of")/ns/net")
 # The first process of a PID namespace takes all others with it; the kernel then drops the mounts.
-unshare --mount --pid --net --uts --fork --kill-child \
+"${net[@]}" unshare --mount --pid --uts --fork --kill-child \
     bash "$folder/inside.sh" "$folder" "$root" "${mounts[@]}"
 
 for group in "${groups[@]}"; do

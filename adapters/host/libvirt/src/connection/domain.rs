@@ -20,6 +20,10 @@ pub(super) const SHUTDOWN_BY_AGENT: u32 = 1 << 1;
 pub(super) const DESTROY_GRACEFUL: u32 = 1 << 0;
 pub(super) const START_PAUSED: u32 = 1 << 0;
 pub(super) const START_AUTODESTROY: u32 = 1 << 1;
+/// As another host takes it.
+pub(super) const XML_MIGRATABLE: u32 = 1 << 3;
+/// Whose variables of the firmware stay where they are.
+const UNDEFINE_KEEP_NVRAM: u32 = 1 << 3;
 const AFFECT_LIVE: u32 = 1 << 0;
 const SNAPSHOT_XML_SECURE: u32 = 1 << 0;
 /// The id of a domain that does not run.
@@ -60,7 +64,7 @@ pub enum DomainState {
 }
 
 impl Domain {
-    fn done(&self, result: c_int) -> Result<c_int, Fault> {
+    pub(super) fn done(&self, result: c_int) -> Result<c_int, Fault> {
         if result < 0 { Err(self.library.last_fault()) } else { Ok(result) }
     }
 
@@ -147,6 +151,41 @@ impl Domain {
     pub fn destroy(&self, flags: u32) -> Result<(), Fault> {
         // SAFETY: as in `listed`.
         let result = unsafe { (self.library.virDomainDestroyFlags)(self.raw.as_ptr(), flags) };
+        self.done(result).map(drop)
+    }
+
+    pub fn resume(&self) -> Result<(), Fault> {
+        // SAFETY: as in `listed`.
+        let result = unsafe { (self.library.virDomainResume)(self.raw.as_ptr()) };
+        self.done(result).map(drop)
+    }
+
+    pub fn undefine(&self) -> Result<(), Fault> {
+        // SAFETY: as in `listed`.
+        let result = unsafe {
+            (self.library.virDomainUndefineFlags)(self.raw.as_ptr(), UNDEFINE_KEEP_NVRAM)
+        };
+        self.done(result).map(drop)
+    }
+
+    pub fn abort_job(&self) -> Result<(), Fault> {
+        // SAFETY: as in `listed`.
+        let result = unsafe { (self.library.virDomainAbortJob)(self.raw.as_ptr()) };
+        self.done(result).map(drop)
+    }
+
+    pub fn autostarts(&self) -> Result<bool, Fault> {
+        let mut on = 0;
+        // SAFETY: the number lives for the length of the call.
+        let result =
+            unsafe { (self.library.virDomainGetAutostart)(self.raw.as_ptr(), &raw mut on) };
+        self.done(result).map(|_| on != 0)
+    }
+
+    pub fn set_autostart(&self, on: bool) -> Result<(), Fault> {
+        // SAFETY: as in `listed`.
+        let result =
+            unsafe { (self.library.virDomainSetAutostart)(self.raw.as_ptr(), c_int::from(on)) };
         self.done(result).map(drop)
     }
 

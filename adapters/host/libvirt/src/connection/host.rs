@@ -24,19 +24,24 @@ const DIGITS: usize = 16;
 /// What the one gave away the other sees as pins of guests. Where firmware has no UUID libvirt makes
 /// one for each start of the daemon; `host_uuid` in libvirtd.conf ends that.
 pub(super) fn id(link: &Link) -> Result<HostId, Fault> {
+    let name = machine(link)?;
+    let digest = Sha256::new().chain_update(SALT).chain_update(name).finalize();
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(HostId(hex[..DIGITS].to_owned()))
+}
+
+/// The UUID that libvirt gives the host, by which it knows a move to itself, or the host's name.
+pub(super) fn machine(link: &Link) -> Result<String, Fault> {
     let capabilities = link.capabilities()?;
     let uuid = Document::parse(&capabilities).ok().and_then(|document| {
         let host = document.root_element().children().find(|node| node.has_tag_name("host"))?;
         let uuid = host.children().find(|node| node.has_tag_name("uuid"))?;
         Some(uuid.text()?.trim().to_ascii_lowercase())
     });
-    let name = match uuid {
-        Some(uuid) => uuid,
-        None => link.hostname()?,
-    };
-    let digest = Sha256::new().chain_update(SALT).chain_update(name).finalize();
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(HostId(hex[..DIGITS].to_owned()))
+    match uuid {
+        Some(uuid) => Ok(uuid),
+        None => link.hostname(),
+    }
 }
 
 impl LibvirtHypervisor {

@@ -130,12 +130,30 @@ functions! {
         virDomainDestroyFlags(*mut RawDomain, c_uint) -> c_int;
         virDomainPinVcpuFlags(*mut RawDomain, c_uint, *mut u8, c_int, c_uint) -> c_int;
         virDomainPinEmulator(*mut RawDomain, *mut u8, c_int, c_uint) -> c_int;
+        virDomainResume(*mut RawDomain) -> c_int;
+        virDomainUndefineFlags(*mut RawDomain, c_uint) -> c_int;
+        virDomainGetAutostart(*mut RawDomain, *mut c_int) -> c_int;
+        virDomainSetAutostart(*mut RawDomain, c_int) -> c_int;
+        virDomainAbortJob(*mut RawDomain) -> c_int;
+        virDomainMigrate3(
+            *mut RawDomain, *mut RawConnect, *mut RawTypedParameter, c_uint, c_uint
+        ) -> *mut RawDomain;
+        virConnectCompareCPU(*mut RawConnect, *const c_char, c_uint) -> c_int;
         virDomainHasManagedSaveImage(*mut RawDomain, c_uint) -> c_int;
         virDomainGetBlockJobInfo(*mut RawDomain, *const c_char, *mut RawBlockJob, c_uint) -> c_int;
         virDomainGetJobStats(
             *mut RawDomain, *mut c_int, *mut *mut RawTypedParameter, *mut c_int, c_uint
         ) -> c_int;
         virTypedParamsGetInt(*mut RawTypedParameter, c_int, *const c_char, *mut c_int) -> c_int;
+        virTypedParamsGetULLong(
+            *mut RawTypedParameter, c_int, *const c_char, *mut c_ulonglong
+        ) -> c_int;
+        virTypedParamsAddString(
+            *mut *mut RawTypedParameter, *mut c_int, *mut c_int, *const c_char, *const c_char
+        ) -> c_int;
+        virTypedParamsAddULLong(
+            *mut *mut RawTypedParameter, *mut c_int, *mut c_int, *const c_char, c_ulonglong
+        ) -> c_int;
         virTypedParamsFree(*mut RawTypedParameter, c_int);
         virDomainListAllSnapshots(*mut RawDomain, *mut *mut *mut RawSnapshot, c_uint) -> c_int;
         virDomainSnapshotGetXMLDesc(*mut RawSnapshot, c_uint) -> *mut c_char;
@@ -154,6 +172,10 @@ functions! {
         virConnectGetDomainCapabilities(
             *mut RawConnect, *const c_char, *const c_char, *const c_char, *const c_char, c_uint
         ) -> *mut c_char;
+        virConnectCompareHypervisorCPU(
+            *mut RawConnect, *const c_char, *const c_char, *const c_char, *const c_char,
+            *const c_char, c_uint
+        ) -> c_int;
         virDomainPinIOThread(*mut RawDomain, c_uint, *mut u8, c_int, c_uint) -> c_int;
     }
 }

@@ -3,7 +3,7 @@
 //! To read: [`library`] (the C functions), [`link`] and [`domain`] (owned values over them),
 //! [`fault`] (whose fault an error is), [`address`] (where the guests run), [`host`] (a machine that
 //! only libvirt can tell of), [`power`] (stopping a guest), [`work`] (what others do with it),
-//! [`watch`] (being told of changes), [`survey`] (what is installed there).
+//! [`migration`] and [`moves`] (taking it to another host), [`watch`] (being told of changes), [`survey`] (what is installed there).
 //!
 //! A guest is looked up by its UUID for each call: names are given again, and a handle kept for
 //! longer would speak of a guest that is gone. A connection that breaks is opened again: questions
@@ -15,6 +15,8 @@ mod fault;
 mod host;
 mod library;
 mod link;
+mod migration;
+mod moves;
 mod power;
 mod survey;
 mod watch;
@@ -24,6 +26,7 @@ pub use address::Place;
 pub use domain::DomainState;
 pub use library::LibraryFiles;
 pub use link::Version;
+pub use migration::LibvirtCarrier;
 pub use survey::Versions;
 
 use crate::observe;

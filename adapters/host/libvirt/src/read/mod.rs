@@ -6,6 +6,7 @@
 
 mod cpus;
 mod devices;
+mod files;
 mod memory;
 mod tuning;
 
@@ -16,6 +17,7 @@ use numawise_model::{GuestConfig, GuestUuid, Id, IdSet};
 use roxmltree::Node;
 
 pub(crate) use cpus::{cell_id, cells, cpu_mode, distances, topology, vcpus};
+pub(crate) use files::files;
 pub(crate) use memory::{hugepages, memory_bytes};
 pub(crate) use tuning::numatune;
 

@@ -1,6 +1,7 @@
 //! The connection on a real libvirt with QEMU, under software emulation.
 
 use crate::connection::{open, surroundings, uuid};
+use numawise_engine::moves::ports::MovesGuests;
 use numawise_engine::ports::{
     Cancel, Depth, DomainEditor, Hypervisor, PortError, ShutdownOptions, Stopped,
 };
@@ -263,4 +264,46 @@ fn a_guest_that_hears_is_shut_down_in_order() {
         assert_eq!(said(name).contains(TinyGuest::BUTTON), agent.is_empty(), "{name}");
         assert_eq!(hypervisor.live_xml(id).expect("read"), None);
     }
+}
+
+#[test]
+fn what_a_host_cannot_run_is_said() {
+    let Some(daemon) = PrivateLibvirtd::start() else { return };
+    let hypervisor = open(&daemon.uri());
+    let cpu = hypervisor.host_cpu().expect("asked");
+    let misfits = |xml: &str| hypervisor.misfits(xml, cpu.as_deref()).expect("asked");
+    let id = uuid(12);
+    assert_eq!(misfits(&diskless("fits", &id, "", "")), Vec::<String>::new());
+    let old = diskless("old", &id, "", "").replace("'q35'", "'pc-i440fx-99.0'");
+    let said = misfits(&old);
+    assert!(said.len() == 1 && said[0].contains("pc-i440fx-99.0"), "{said:?}");
+    let model = |name: &str| {
+        format!("<cpu mode='custom' match='exact'><model fallback='forbid'>{name}</model></cpu>")
+    };
+    assert_eq!(misfits(&diskless("tcg", &id, &model("qemu64"), "")), Vec::<String>::new());
+    // Software emulation has no AVX-512.
+    let wide = misfits(&diskless("wide", &id, &model("Icelake-Server"), ""));
+    assert!(wide.len() == 1 && wide[0].contains("CPU"), "{wide:?}");
+}
+
+#[test]
+fn a_guest_is_undefined_and_keeps_its_autostart_till_then() {
+    let Some(daemon) = PrivateLibvirtd::start() else { return };
+    let hypervisor = open(&daemon.uri());
+    let id = uuid(13);
+    hypervisor.define(&diskless("stay", &id, "", "")).expect("defined");
+    assert_eq!(hypervisor.autostarts(&id).ok(), Some(false));
+    hypervisor.set_autostart(&id, true).expect("set");
+    assert_eq!(hypervisor.autostarts(&id).ok(), Some(true));
+    assert_eq!(hypervisor.migratable_xml(&id).expect("asked"), None, "it is off");
+    hypervisor.start(&id).expect("started");
+    assert_eq!(hypervisor.is_paused(&id).ok(), Some(false));
+    hypervisor.abort_job(&id).expect("there is none, which is as well");
+    let xml = hypervisor.migratable_xml(&id).expect("asked").expect("it runs");
+    assert!(xml.contains("passwd='s3cret'"), "secrets go with it");
+    hypervisor.power_off(&id).expect("off");
+    hypervisor.power_off(&id).expect("off already");
+    hypervisor.undefine(&id).expect("undefined");
+    hypervisor.undefine(&id).expect("gone already");
+    assert_eq!(hypervisor.guests().expect("listed"), []);
 }

@@ -232,3 +232,20 @@ fn elements_of_other_namespaces_are_not_libvirts() {
     let guest = read(xml);
     assert_eq!((guest.vcpus_current, guest.vcpus_max), (2, 4));
 }
+
+#[test]
+fn files_of_the_host_are_named() {
+    let xml = "<domain><name>a</name><os><type>hvm</type><loader>/fw/code.fd</loader>\
+               <nvram>/var/a.fd</nvram></os><devices>\
+               <disk type='file' device='disk'><source file='/srv/a.img'/><target dev='vda'/></disk>\
+               <disk type='file' device='cdrom'><target dev='sda'/></disk>\
+               <disk type='block'><source dev='/dev/vg/a'/><target dev='vdb'/></disk>\
+               <disk type='network'><source protocol='rbd' name='p/a'/><target dev='vdc'/></disk>\
+               <tpm model='tpm-crb'><backend type='emulator' version='2.0'/></tpm>\
+               </devices></domain>";
+    let files = EDITOR.files(xml).expect("read");
+    assert_eq!(files.paths, ["/fw/code.fd", "/var/a.fd", "/srv/a.img", "/dev/vg/a"]);
+    assert!(files.tpm);
+    let passed_through = xml.replace("'emulator' version='2.0'", "'passthrough'");
+    assert!(!EDITOR.files(&passed_through).expect("read").tpm);
+}

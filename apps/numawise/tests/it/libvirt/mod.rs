@@ -8,6 +8,7 @@ mod definitions;
 mod faults;
 mod foreign;
 mod main_loop;
+mod migrate;
 
 use crate::bench::Ran;
 use numawise_testkit::testbed::PrivateLibvirtd;
