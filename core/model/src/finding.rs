@@ -307,6 +307,152 @@ pub enum FindingKind {
     Obstructed {
         obstacle: Obstacle,
     },
+
+    // Of a whole host, where nobody asked for a plan.
+    /// vCPUs that may run on CPUs of several nodes.
+    VcpusSpanNodes {
+        vcpus: VcpuSet,
+        cpus: CpuSet,
+        nodes: NodeSet,
+    },
+    /// Cores of which one thread is one guest's alone and another thread somebody else's.
+    CoresShared {
+        cpus: CpuSet,
+        siblings: CpuSet,
+        with: Owner,
+    },
+    /// Bound by the definition to other nodes than the vCPUs' own. Without a vNUMA node it is the
+    /// memory of the whole guest.
+    MemoryAwayFromVcpus {
+        vnode: Option<Vnode>,
+        cpu_nodes: NodeSet,
+        memory_nodes: NodeSet,
+    },
+    /// Memory that is there, on other nodes than those of the vCPUs.
+    PagesAwayFromVcpus {
+        vnode: Option<Vnode>,
+        cpu_nodes: NodeSet,
+        seen: NodeSet,
+        away_bytes: u64,
+        of_bytes: u64,
+    },
+    /// Every node is a slice of a package's memory, and the guest is tied to some of the slices.
+    MemoryBoundToSlice {
+        vnode: Option<Vnode>,
+        nodes: NodeSet,
+        of: NodeSet,
+    },
+    ResizingWithVnuma {
+        what: Resizing,
+    },
+    /// The guest believes that these vCPUs share an L3; the host runs them under several.
+    GuestL3Spread {
+        vcpus: VcpuSet,
+        host_domains: u32,
+        /// Guest L3s of which that is so, this one included.
+        guest_domains: u32,
+    },
+    /// A helper thread may run on CPUs that vCPUs are pinned to one by one.
+    HelpersOnPinnedCpus {
+        helper: Helper,
+        cpus: CpuSet,
+        of: Vec<Owner>,
+    },
+    /// Pinned to CPUs that the thread cannot have.
+    PinnedCpusUnusable {
+        threads: PinnedThreads,
+        cpus: CpuSet,
+        why: Unusable,
+    },
+    PagesPromisedTwice {
+        node: Pnode,
+        page_size: PageSize,
+        promised: u64,
+        total: u64,
+        to: Vec<Owner>,
+    },
+    /// One guest alone is bound to more memory than a node has.
+    MemoryLargerThanNode {
+        node: Pnode,
+        bound_bytes: u64,
+        node_bytes: u64,
+    },
+    IsolatedCpusInMask {
+        vcpus: VcpuSet,
+        cpus: CpuSet,
+        isolated: CpuSet,
+    },
+    DistancesTold {
+        vnode: Vnode,
+        told: Vec<u32>,
+        host: Vec<u32>,
+    },
+    /// Frozen for a guest that is not defined any more.
+    FrozenWithoutGuest,
+    /// The definition says something else than what the guest is frozen to.
+    FrozenOtherwise {
+        parts: Vec<FrozenPart>,
+    },
+    InterruptsOnPinnedCpus {
+        cpus: CpuSet,
+        interrupts: Vec<String>,
+    },
+    KernelThreadsOnPinnedCpus {
+        cpus: CpuSet,
+        threads: Vec<String>,
+        /// They may run nowhere else.
+        confined: bool,
+    },
+    WorkqueuesOnPinnedCpus {
+        cpus: CpuSet,
+        mask: CpuSet,
+    },
+    NumaBalancingOn,
+    KsmMergesAcrossNodes,
+    ZoneReclaimOn {
+        mode: u32,
+    },
+}
+
+/// A part of what a guest is frozen to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FrozenPart {
+    /// The vNUMA nodes and their vCPUs.
+    Nodes,
+    Memory,
+    Distances,
+    /// Sockets, dies, cores, threads.
+    CpuTopology,
+}
+
+/// What changes a guest's size while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resizing {
+    Balloon,
+    MemoryHotplug,
+    VcpuHotplug,
+}
+
+/// A thread of a guest beside its vCPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Helper {
+    Emulator,
+    Iothread { id: u32 },
+}
+
+/// Threads of a guest that have a pin in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PinnedThreads {
+    Vcpus { vcpus: VcpuSet },
+    Helper { helper: Helper },
+}
+
+/// Why a pinned thread cannot have a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unusable {
+    Offline,
+    NotThere,
+    OutsideCgroup,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

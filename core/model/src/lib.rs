@@ -6,6 +6,7 @@
 //! [`refusal`], [`reason`] and [`event`] (what there is to say; `render` turns them into sentences).
 //! [`tuning`] is by itself: how a host is prepared before any guest is placed.
 
+pub mod audit_rule;
 pub mod checkup;
 pub mod event;
 pub mod finding;
@@ -22,9 +23,11 @@ pub mod process;
 pub mod reason;
 pub mod refusal;
 pub mod request;
+pub mod surroundings;
 pub mod topology;
 pub mod tuning;
 
+pub use audit_rule::AuditRule;
 pub use checkup::{Check, CheckKind, Verdict};
 pub use event::Event;
 pub use finding::{Finding, FindingKind, Severity, Subject};
@@ -47,6 +50,7 @@ pub use process::{MappingFacts, MappingPolicy, ThreadFacts};
 pub use reason::Reason;
 pub use refusal::Refusal;
 pub use request::{BindRule, CpuPools, Policy, Request};
+pub use surroundings::{Interrupt, KernelFact, KernelThread, Ksm, Surroundings, Unread};
 pub use topology::{
     Allowed, Core, DeviceKind, Host, Hypervisor, L3Domain, Locality, Node, Package, PciDevice,
     Topology,

@@ -2,7 +2,8 @@
 
 use super::Case;
 use numawise_model::{
-    CpuSet, FindingKind, Mode, Owner, PageSize, Pnode, Predicate, Purpose, VirtualTopology,
+    CpuSet, FindingKind, Mode, Owner, PageSize, Pnode, Predicate, Purpose, Request, Topology,
+    VirtualTopology,
 };
 use std::collections::BTreeMap;
 
@@ -43,10 +44,27 @@ impl Case<'_> {
                 self.broken("claims-cover", detail);
             }
         }
-        let bound = plan.binding.pcpus();
-        if held != bound {
-            let detail = format!("pCPUs {bound} are bound, {held} are claimed");
+        let (bound, wanted) = (plan.binding.pcpus(), self.cpus_taken());
+        if held != wanted {
+            let idle = wanted.difference(&bound);
+            let idle = match idle.is_empty() {
+                true => String::new(),
+                false => format!(" and their siblings {idle} are to be idle"),
+            };
+            let detail = format!("pCPUs {bound} are bound{idle}, {held} are claimed");
             self.broken("claims-cover", detail);
+        }
+    }
+
+    /// What the guest takes: the pCPUs that its vCPUs are bound to and, where the request wants
+    /// cores to itself, the other threads of those cores, which stay idle.
+    pub(super) fn cpus_taken(&self) -> CpuSet {
+        let bound = self.plan.binding.pcpus();
+        let alone = self.plan.binding.mode == Mode::Exclusive;
+        if alone && wants_idle_siblings(&self.plan.request) {
+            whole_cores(&self.host.topology, &bound)
+        } else {
+            bound
         }
     }
 
@@ -91,7 +109,7 @@ impl Case<'_> {
                 tested.extend(cpus);
             }
         }
-        let untested = plan.binding.pcpus().difference(&tested);
+        let untested = self.cpus_taken().difference(&tested);
         if !untested.is_empty() {
             self.broken("requires-cover", format!("pCPUs {untested} are not tested again"));
         }
@@ -122,8 +140,42 @@ impl Case<'_> {
     }
 }
 
+/// Whether the request asks for cores of which only one thread is used. No request can say so yet.
+fn wants_idle_siblings(_request: &Request) -> bool {
+    false
+}
+
+/// These CPUs with every other thread of their cores.
+fn whole_cores(topology: &Topology, cpus: &CpuSet) -> CpuSet {
+    let mut whole = CpuSet::new();
+    for cpu in cpus.iter() {
+        whole.extend(&topology.siblings(cpu));
+    }
+    whole
+}
+
 fn shown(pages: &BTreeMap<(Pnode, PageSize), u64>) -> String {
     let each = pages.iter().map(|((node, size), n)| format!("{n} x {size} on node {node}"));
     let all: Vec<String> = each.collect();
     if all.is_empty() { "no pages".to_owned() } else { all.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_cores;
+    use numawise_model::{CpuSet, Pcpu};
+    use numawise_testkit::{Numbering, Shape};
+
+    /// Cores of two threads: 0 and 8, 1 and 9, ...; the claim of a guest that wants their siblings
+    /// idle is exactly that and neither a thread less nor a core more.
+    #[test]
+    fn idle_siblings_are_those_of_the_cores_that_are_bound() {
+        let shape = Shape { threads: 2, ..Shape::two_nodes(4, 1 << 30) };
+        assert_eq!(shape.numbering, Numbering::SiblingsApart);
+        let topology = shape.host().topology;
+        let set = |all: &[u32]| all.iter().copied().map(Pcpu).collect::<CpuSet>();
+        assert_eq!(whole_cores(&topology, &set(&[0, 1])), set(&[0, 1, 8, 9]));
+        assert_eq!(whole_cores(&topology, &set(&[0, 8])), set(&[0, 8]));
+        assert_eq!(whole_cores(&topology, &CpuSet::new()), CpuSet::new());
+    }
 }
