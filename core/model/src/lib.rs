@@ -4,9 +4,11 @@
 //! [`levels`] (what a host is, how it stands now), [`ledger`] (what is given away), [`guest`] (what a
 //! domain's XML says), [`request`] (what is asked for), [`plan`] (the answer), [`finding`],
 //! [`refusal`], [`reason`] and [`event`] (what there is to say; `render` turns them into sentences).
+//! [`audit_rule`], [`surroundings`] and [`audited`] are what an audit of a whole host is made of.
 //! [`tuning`] is by itself: how a host is prepared before any guest is placed.
 
 pub mod audit_rule;
+pub mod audited;
 pub mod checkup;
 pub mod event;
 pub mod finding;
@@ -28,6 +30,7 @@ pub mod topology;
 pub mod tuning;
 
 pub use audit_rule::AuditRule;
+pub use audited::{Audit, NotLookedAt};
 pub use checkup::{Check, CheckKind, Verdict};
 pub use event::Event;
 pub use finding::{Finding, FindingKind, Severity, Subject};
