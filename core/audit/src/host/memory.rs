@@ -95,7 +95,8 @@ impl Case<'_> {
     /// What a definition says of a part already (`told`) is not said again of its pages.
     fn pages_away(&mut self, guest: &AuditedGuest<'_>, parts: &[Part], told: &[Option<Vnode>]) {
         let Some(facts) = guest.facts else { return };
-        let by_vnode = facts.pages_by_vnode.as_ref().filter(|_| parts.iter().all(|p| p.vnode.is_some()));
+        let by_vnode =
+            facts.pages_by_vnode.as_ref().filter(|_| parts.iter().all(|p| p.vnode.is_some()));
         let Some(by_vnode) = by_vnode else {
             let mut cpu_nodes = NodeSet::new();
             for part in parts {

@@ -2,9 +2,7 @@
 
 use super::{Case, union};
 use crate::ledger::{judge_ledger, of_owner, same_owner};
-use numawise_model::{
-    CpuSet, Finding, FindingKind, Mode, Owner, Purpose, Severity, Subject,
-};
+use numawise_model::{CpuSet, Finding, FindingKind, Mode, Owner, Purpose, Severity, Subject};
 
 impl Case<'_> {
     pub(super) fn owners(&mut self) {

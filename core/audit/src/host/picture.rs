@@ -3,9 +3,7 @@
 use super::{AuditedGuest, Case, union};
 use numawise_model::finding::{FrozenPart, Resizing};
 use numawise_model::guest::{Balloon, GuestCell};
-use numawise_model::{
-    CpuSet, FindingKind, GuestConfig, Pnode, Severity, Topology, Vcpu, VcpuSet,
-};
+use numawise_model::{CpuSet, FindingKind, GuestConfig, Pnode, Severity, Topology, Vcpu, VcpuSet};
 use std::collections::BTreeMap;
 
 const LOCAL_DISTANCE: u32 = 10;

@@ -82,9 +82,10 @@ fn bound(guest: &AuditedGuest<'_>) -> Vec<(Pnode, PageSize, u64)> {
         let tied = matches!(mode, MemoryMode::Strict | MemoryMode::Restrictive);
         nodes.first().filter(|_| tied && nodes.len() == 1)
     };
-    let whole = numatune.memory_nodeset.as_ref().and_then(|nodes| {
-        single(numatune.memory_mode.unwrap_or(MemoryMode::Strict), nodes)
-    });
+    let whole = numatune
+        .memory_nodeset
+        .as_ref()
+        .and_then(|nodes| single(numatune.memory_mode.unwrap_or(MemoryMode::Strict), nodes));
     let mut bound = Vec::new();
     let mut promise = |node: Option<Pnode>, size: Option<PageSize>, bytes: u64| {
         if let (Some(node), Some(size)) = (node, size.filter(|size| size.bytes() > 0)) {

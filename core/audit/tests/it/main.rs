@@ -6,6 +6,8 @@ mod changes;
 mod essay;
 mod guest_broken;
 mod guest_seen;
+mod host_rules;
+mod host_scene;
 mod ledger;
 mod plan_broken;
 mod plan_good;
