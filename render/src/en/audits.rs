@@ -33,9 +33,8 @@ pub fn not_looked_at(unseen: &[NotLookedAt]) -> Vec<String> {
             None => reasons.push((why, vec![what])),
         }
     }
-    let line = |(why, whats): (String, Vec<String>)| {
-        format!("not looked at: {}: {why}", whats.join(", "))
-    };
+    let line =
+        |(why, whats): (String, Vec<String>)| format!("not looked at: {}: {why}", whats.join(", "));
     reasons.into_iter().map(line).collect()
 }
 

@@ -135,10 +135,9 @@ fn scrub(recorded: &Tree, raw: &RawHost) -> Tree {
 fn essential(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let text = || String::from_utf8_lossy(bytes);
     let kept = match path {
-        machine::DMI_VENDOR
-        | machine::NOTES
-        | machine::HWLOC_NOTES
-        | surroundings::MANAGED => return None,
+        machine::DMI_VENDOR | machine::NOTES | machine::HWLOC_NOTES | surroundings::MANAGED => {
+            return None;
+        }
         machine::CPUINFO => machine::essential_cpuinfo(&text()),
         machine::CMDLINE => machine::essential_cmdline(&text())?.to_owned(),
         machine::MEMINFO => machine::essential_meminfo(&text()),

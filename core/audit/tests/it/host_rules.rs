@@ -1,16 +1,18 @@
 //! Every rule of an audit in a host where it is the only finding, and in one as near to that as can be
 //! where it stays silent.
 
-use crate::case::{GIB, pages, set};
+use crate::case::{GIB, set};
+use crate::host_changes::{
+    affinity, bind_web_to_memory_only_node, dies, frozen_of_db, give_away, goes_offline, gone,
+    isolate, ksm, only_allowed, prefer_node_0_for_65_gib, promise, stray_pages, tell_distance,
+};
 use crate::host_scene::{
     HOUSEKEEPING, Scene, bind_web, interrupt, l3_as_numa, owner, quiet, rules, thread,
 };
-use numawise_audit::UndefinedGuest;
 use numawise_model::guest::{Balloon, MaxMemory};
 use numawise_model::{
-    AuditRule as R, Finding, FindingKind as K, ForeignOwner, FrozenTopology, GuestCpuTopology,
-    GuestUuid, Ksm, Manager, MemoryMode, Mode, Node, Owner, PageSize, Pcpu, Pnode, Severity,
-    Unread, Vcpu, Vnode,
+    AuditRule as R, Finding, FindingKind as K, ForeignOwner, Manager, Mode, PageSize, Pcpu,
+    Severity, Unread, Vcpu,
 };
 use std::collections::BTreeSet;
 
@@ -309,91 +311,6 @@ fn pairs(rule: R) -> Vec<Pair> {
     }
 }
 
-fn goes_offline(scene: &mut Scene, cpu: u32) {
-    let topology = &mut scene.host.topology;
-    topology.online.remove(Pcpu(cpu));
-    topology.allowed.cpus.remove(Pcpu(cpu));
-    topology.offline.insert(Pcpu(cpu));
-}
-
-/// `db` has promised 2,048 pages of node 0, which has 16,384.
-fn promise(scene: &mut Scene, count: u64) {
-    scene.claim(owner("other"), "", Mode::Shared);
-    let claim = scene.ledger.claims.last_mut().expect("just made");
-    claim.pages = pages(&[(0, PageSize::HUGE_2M, count)]);
-}
-
-/// Memory that may go elsewhere is promised nowhere.
-fn prefer_node_0_for_65_gib(scene: &mut Scene) {
-    scene.web.stored.memory_bytes = 65 * GIB;
-    let numatune = scene.web.stored.numatune.as_mut().expect("web is bound");
-    numatune.memory_mode = Some(MemoryMode::Preferred);
-}
-
-fn gone(holds: bool) -> UndefinedGuest {
-    UndefinedGuest { uuid: GuestUuid("uuid-of-old".to_owned()), name: "old".to_owned(), holds }
-}
-
-fn frozen_of_db(scene: &Scene) -> FrozenTopology {
-    let stored = &scene.db.stored;
-    let cpu = stored.cpu_topology.expect("db has a topology");
-    FrozenTopology { cells: stored.cells.clone(), cpu, cpu_before: None }
-}
-
-/// Where the thread of `db`'s first vCPU may run; without a topology nothing is said of caches.
-fn affinity(scene: &mut Scene, cpus: &str) {
-    scene.db_everywhere(|config| config.cpu_topology = None);
-    let facts = scene.db.facts.as_mut().expect("db runs");
-    facts.vcpu_affinity.insert(Vcpu(0), set(cpus));
-}
-
-fn bind_web_to_memory_only_node(scene: &mut Scene) {
-    scene.host.topology.nodes.push(Node {
-        id: Pnode(2),
-        cpus: set(""),
-        memory_total_bytes: Some(64 * GIB),
-        distances: [(Pnode(0), 14), (Pnode(1), 24), (Pnode(2), 10)].into(),
-    });
-    bind_web(scene, "2");
-}
-
-/// Pages of `db`'s first vNUMA node on node 1.
-fn stray_pages(scene: &mut Scene, size: PageSize, count: u64) {
-    let facts = scene.db.facts.as_mut().expect("db runs");
-    let of_first = facts.pages_by_vnode.as_mut().and_then(|by| by.get_mut(&Vnode(0)));
-    of_first.expect("told apart").entry(Pnode(1)).or_default().insert(size, count);
-}
-
-/// Takes a pCPU out of `db`'s claim.
-fn give_away(scene: &mut Scene, cpu: u32) {
-    scene.ledger.claims[0].cpus.remove(Pcpu(cpu));
-}
-
-fn isolate(scene: &mut Scene, cpus: &str) {
-    scene.host.topology.isolated = Some(set(cpus));
-    scene.pin_web(0, cpus);
-    scene.web.stored.cpu_topology = None;
-}
-
-fn dies(dies: u32) -> GuestCpuTopology {
-    GuestCpuTopology { sockets: 1, dies, clusters: 1, cores: 2 / dies, threads: 2 }
-}
-
-fn tell_distance(scene: &mut Scene, distance: u32) {
-    scene.db_everywhere(|config| {
-        config.cells[0].distances.insert(Vnode(1), distance);
-    });
-}
-
-fn only_allowed(cpus: &str) -> numawise_model::Interrupt {
-    let (allowed, effective) = (Some(set(cpus)), None);
-    numawise_model::Interrupt { allowed, effective, ..interrupt(44, "old-kernel", "0") }
-}
-
-fn ksm(scene: &mut Scene, is_running: bool, merges_across_nodes: Option<bool>) {
-    scene.surroundings.ksm = Ok(Ksm { is_running, merges_across_nodes });
-}
-
 /// The scene with one change has findings of one rule, or of none.
 fn check(what: &str, change: fn(&mut Scene), wanted: &[R]) {
     let mut scene = quiet();
@@ -439,89 +356,4 @@ fn the_essay_of_the_judge_names_every_rule() {
     for rule in R::ALL.into_iter().filter(|rule| !handed_in.contains(rule)) {
         assert!(lines.contains(&format!("`{}`", rule.name())), "{rule:?}");
     }
-}
-
-#[test]
-fn what_nobody_could_read_is_no_finding() {
-    for why in [
-        Unread::NotOnHost,
-        Unread::NotInCapture,
-        Unread::Elsewhere,
-        Unread::Unreadable { file: "proc/interrupts".to_owned(), why: "denied".to_owned() },
-    ] {
-        let mut scene = quiet();
-        scene.surroundings = numawise_model::Surroundings::unread(&why);
-        assert_eq!(scene.judged(), [], "{why:?}");
-        let told = scene.surroundings.not_looked_at();
-        assert_eq!(told.len(), if why == Unread::NotOnHost { 0 } else { 6 }, "{why:?}");
-    }
-}
-
-#[test]
-fn the_gravest_come_first_and_the_host_before_its_guests() {
-    let mut scene = quiet();
-    ksm(&mut scene, true, Some(true));
-    scene.claim(owner("web"), "0", Mode::Exclusive);
-    scene.db_everywhere(|config| config.balloon = Balloon::Implicit);
-    scene.pin_web(0, "2,10");
-    scene.web.stored.cpu_topology = None;
-    scene.surroundings.workqueue_cpus = Ok(set("0-31"));
-    let order: Vec<&str> = scene
-        .judged()
-        .iter()
-        .map(|finding| R::of(&finding.kind).expect("a rule of the host").name())
-        .collect();
-    let wanted = [
-        "booked-twice",
-        "ksm-across-nodes",
-        "resizing-with-vnuma",
-        "vcpu-spans-nodes",
-        "workqueues-on-pinned-cpus",
-    ];
-    assert_eq!(order, wanted);
-}
-
-#[test]
-fn two_owners_of_a_cpu_are_told_once() {
-    let mut scene = quiet();
-    scene.claim(owner("web"), "0", Mode::Exclusive);
-    let Owner::Guest { name, .. } = owner("db") else { panic!("a guest") };
-    // As web's verification would tell it.
-    scene.knows(Severity::Error, K::ExclusiveCpusShared { cpus: set("0"), with: owner("db") });
-    let findings = scene.judged();
-    assert_eq!(findings.len(), 1, "{findings:#?}");
-    assert_eq!(name, "db");
-}
-
-#[test]
-fn isolated_cpus_make_disturbance_graver() {
-    for (isolated, wanted) in [("", Severity::Info), ("0-1,16-17", Severity::Warning)] {
-        let mut scene = quiet();
-        scene.host.topology.isolated = Some(set(isolated));
-        scene.surroundings.workqueue_cpus = Ok(set("0-31"));
-        let severities: Vec<Severity> = scene.judged().iter().map(|f| f.severity).collect();
-        assert_eq!(severities, [wanted], "{isolated}");
-    }
-}
-
-#[test]
-fn a_helper_on_its_own_guests_cpus_is_a_remark_and_on_anothers_a_warning() {
-    for (pin, wanted) in [("2", Severity::Info), ("0", Severity::Warning)] {
-        let mut scene = quiet();
-        scene.web.stored.emulator_pin = Some(set(pin));
-        let severities: Vec<Severity> = scene.judged().iter().map(|f| f.severity).collect();
-        assert_eq!(severities, [wanted], "{pin}");
-    }
-}
-
-#[test]
-fn a_node_of_one_l3_is_no_slice_where_quarters_are_farther() {
-    // NPS2 beside L3-as-NUMA: nodes 0 and 1 share a memory, and 2 and 3 of the same package another.
-    let mut scene = l3_as_numa();
-    let topology = &mut scene.host.topology;
-    let all = topology.packages[0].cpus.union(&topology.packages[1].cpus);
-    topology.packages = vec![numawise_model::Package { cpus: all, firmware_id: Some(0) }];
-    assert_eq!(rules(&scene.judged()), BTreeSet::new());
-    bind_web(&mut scene, "0");
-    assert_eq!(rules(&scene.judged()), BTreeSet::from(["memory-on-a-slice"]));
 }

@@ -1,8 +1,6 @@
 //! Findings of a whole host. Why each costs is said once for its rule, in [`crate::en::rules`].
 
-use crate::en::{
-    Said, and, are, list, nodes, owner, owners, pcpus, say, vcpus, verb, vnode,
-};
+use crate::en::{Said, and, are, list, nodes, owner, owners, pcpus, say, vcpus, verb, vnode};
 use crate::quantity::{bytes, count, pages};
 use numawise_model::finding::{FrozenPart, Helper, PinnedThreads, Resizing, Unusable};
 use numawise_model::{CpuSet, NodeSet, Owner, PageSize, Pnode, VcpuSet, Vnode};
@@ -84,7 +82,8 @@ pub fn resizing(what: Resizing) -> Said {
         Resizing::MemoryHotplug => "memory hot-plug",
         Resizing::VcpuHotplug => "vCPUs that are plugged in later",
     };
-    say(format!("it has vNUMA nodes and {what}")).way("take it out: numawise bind GUEST --fix-guest")
+    say(format!("it has vNUMA nodes and {what}"))
+        .way("take it out: numawise bind GUEST --fix-guest")
 }
 
 pub fn guest_l3_spread(of: &VcpuSet, host_domains: u32, guest_domains: u32) -> Said {
@@ -215,8 +214,12 @@ pub fn interrupts(cpus: &CpuSet, names: &[String]) -> Said {
 pub fn kernel_threads(cpus: &CpuSet, names: &[String], confined: bool) -> Said {
     let n = count(names.len() as u64, "thread");
     let may = if confined { "may run nowhere but" } else { "may run" };
-    say(format!("{n} of the kernel {may} on {}, which guests have alone: {}", pcpus(cpus), some_of(names)))
-        .way("move them: `taskset -pc LIST PID`, with housekeeping CPUs in LIST")
+    say(format!(
+        "{n} of the kernel {may} on {}, which guests have alone: {}",
+        pcpus(cpus),
+        some_of(names)
+    ))
+    .way("move them: `taskset -pc LIST PID`, with housekeeping CPUs in LIST")
 }
 
 pub fn workqueues(cpus: &CpuSet, mask: &CpuSet) -> Said {

@@ -141,7 +141,9 @@ impl DirectoryRoot {
         };
         match opened {
             Ok(handle) => Ok(Some(handle)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO | Errno::SRCH) => Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO | Errno::SRCH) => {
+                Ok(None)
+            }
             Err(error) => Err(self.io(path, error)),
         }
     }

@@ -67,7 +67,8 @@ fn is_managed_by_debugfs(reader: &mut Reader<'_>, number: u32) -> bool {
 
 /// `nvme0q3`. Queue 0 takes commands, and is moved like any other.
 fn is_nvme_queue(name: &str) -> bool {
-    let Some((disk, queue)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('q')) else {
+    let Some((disk, queue)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('q'))
+    else {
         return false;
     };
     disk.parse::<u32>().is_ok() && queue.parse::<u32>().is_ok_and(|queue| queue > 0)
@@ -154,9 +155,13 @@ mod tests {
 
     #[test]
     fn queues_of_disks_are_known_by_name() {
-        for (name, wanted) in
-            [("nvme0q1", true), ("nvme12q64", true), ("nvme0q0", false), ("nvmeq", false), ("q1", false)]
-        {
+        for (name, wanted) in [
+            ("nvme0q1", true),
+            ("nvme12q64", true),
+            ("nvme0q0", false),
+            ("nvmeq", false),
+            ("q1", false),
+        ] {
             assert_eq!(is_nvme_queue(name), wanted, "{name}");
         }
     }

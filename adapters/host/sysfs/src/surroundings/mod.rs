@@ -97,7 +97,9 @@ fn unread(error: ReadError) -> Unread {
         ReadError::BadSet { file, source } => {
             Unread::Nonsense { file, value: source.to_string(), wanted: "a set of CPUs" }
         }
-        ReadError::Io { path, source } => Unread::Unreadable { file: path, why: source.to_string() },
+        ReadError::Io { path, source } => {
+            Unread::Unreadable { file: path, why: source.to_string() }
+        }
         other => Unread::Unreadable { file: String::new(), why: other.to_string() },
     }
 }

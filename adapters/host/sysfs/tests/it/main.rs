@@ -7,4 +7,5 @@ mod guests_cgroup;
 mod hostile;
 mod scene;
 mod shapes;
+mod surroundings;
 mod xml;
