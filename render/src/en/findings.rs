@@ -170,7 +170,9 @@ pub fn finding(kind: &K, simulated: bool) -> Said {
         K::GuestL3Spread { vcpus, host_domains: h, guest_domains: g } => {
             audit::guest_l3_spread(vcpus, *h, *g)
         }
-        K::HelpersOnPinnedCpus { helper, cpus, of } => audit::helpers_on_pinned(*helper, cpus, of),
+        K::HelpersOnPinnedCpus { helper, cpus, of } => {
+            audit::helpers_on_pinned(*helper, cpus, of, simulated)
+        }
         K::PinnedCpusUnusable { threads, cpus, why } => audit::pins_unusable(threads, cpus, *why),
         K::PagesPromisedTwice { node, page_size, promised, total, to } => {
             audit::pages_promised(*node, *page_size, *promised, *total, to)

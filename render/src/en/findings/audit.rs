@@ -106,8 +106,9 @@ fn helper(of: Helper) -> String {
     }
 }
 
-pub fn helpers_on_pinned(of: Helper, cpus: &CpuSet, whose: &[Owner]) -> Said {
+pub fn helpers_on_pinned(of: Helper, cpus: &CpuSet, whose: &[Owner], simulated: bool) -> Said {
     let by_hand = match of {
+        _ if simulated => "numawise bind GUEST".to_owned(),
         Helper::Emulator => "virsh emulatorpin GUEST LIST --live --config".to_owned(),
         Helper::Iothread { id } => format!("virsh iothreadpin GUEST {id} LIST --live --config"),
     };
@@ -207,8 +208,7 @@ pub fn interrupts(cpus: &CpuSet, names: &[String]) -> Said {
     let n = count(names.len() as u64, "interrupt");
     let come = if names.len() == 1 { "comes" } else { "come" };
     say(format!("{n} {come} to {}, which {} its vCPUs' alone: {}", pcpus(cpus), are(cpus), some_of(names)))
-        .way("move them: `echo LIST > /proc/irq/N/smp_affinity_list`, with housekeeping CPUs in LIST")
-        .way("and keep irqbalance off these CPUs: IRQBALANCE_BANNED_CPULIST, which has to name the isolated ones too")
+        .way("move them: `echo LIST > /proc/irq/N/smp_affinity_list`, with housekeeping CPUs in LIST; and keep irqbalance off these CPUs (IRQBALANCE_BANNED_CPULIST, which has to name the isolated ones too)")
 }
 
 pub fn kernel_threads(cpus: &CpuSet, names: &[String], confined: bool) -> Said {

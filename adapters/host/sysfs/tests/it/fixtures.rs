@@ -6,8 +6,11 @@
 use crate::scene::{FAST, STRICT, files, fixtures, pack};
 use crate::xml::summary;
 use expect_test::expect_file;
-use numawise_model::{CpuSet, Host, Locality, NodeSet, PageSize, Pnode, parse_list};
-use numawise_sysfs::{Source, open, read_host};
+use numawise_model::{
+    CpuSet, Host, Interrupt, KernelThread, Locality, NodeSet, PageSize, Pcpu, Pnode, Surroundings,
+    Unread, parse_list,
+};
+use numawise_sysfs::{Source, open, read_host, read_surroundings};
 use numawise_testkit::Shape;
 use numawise_testkit::sysfs_tree::{Files, files as files_of, mask};
 use std::fs;
@@ -31,6 +34,7 @@ fn shapes() -> Vec<(&'static str, Files)> {
         ("pci-devices", pci_devices()),
         ("virtual-machine", virtual_machine()),
         ("contradictions", contradictions()),
+        ("disturbed-64", disturbed_64()),
     ]
 }
 
@@ -266,6 +270,63 @@ fn contradictions() -> Files {
     files
 }
 
+/// Two nodes of 16 cores with two threads and two L3s each, as a distribution leaves it: interrupts,
+/// threads of the kernel and workqueues go everywhere, NUMA balancing and KSM are on.
+fn disturbed_64() -> Files {
+    let shape = Shape { threads: 2, l3_per_node: 2, ..Shape::two_nodes(8, 256 << 30) };
+    let hugepages = [(PageSize::HUGE_2M, 16_384), (PageSize::HUGE_1G, 0)].into();
+    let mut files = files_of(&Shape { hugepages, ..shape }.host());
+    let switches = [
+        ("sys/devices/virtual/workqueue/cpumask", "ffffffff,ffffffff"),
+        ("sys/kernel/mm/ksm/run", "1"),
+        ("sys/kernel/mm/ksm/merge_across_nodes", "1"),
+        ("proc/sys/vm/zone_reclaim_mode", "0"),
+        ("proc/sys/kernel/numa_balancing", "1"),
+        ("numawise/kernel-managed-interrupts", "Managed: 64"),
+    ];
+    for (path, value) in switches {
+        put(&mut files, path.to_owned(), value);
+    }
+    // Number, times it came, name, where it may go, where it goes.
+    let interrupts = [
+        (8, 1, "IO-APIC   8-edge      rtc0", "0-63", "0"),
+        (64, 88_001, "PCI-MSIX-0000:01:00.0   3-edge      nvme0q3", "2,34", "2"),
+        (70, 0, "PCI-MSIX-0000:41:00.0   0-edge      eth0-event", "0-63", "1"),
+        (71, 1_207_331, "PCI-MSIX-0000:41:00.0   1-edge      eth0-TxRx-0", "0-63", "1"),
+        (72, 998_102, "PCI-MSIX-0000:41:00.0   2-edge      eth0-TxRx-1", "0-63", "33"),
+        (73, 1_000_400, "PCI-MSIX-0000:41:00.0   3-edge      eth0-TxRx-2", "0-63", "30"),
+    ];
+    let heads: Vec<String> = (0..64).map(|cpu| format!("CPU{cpu}")).collect();
+    let mut table = heads.join(" ");
+    for (number, fired, tail, allowed, effective) in interrupts {
+        let count = |cpu| if set(effective).contains(Pcpu(cpu)) { fired } else { 0 };
+        let counts: Vec<String> = (0..64).map(|cpu| count(cpu).to_string()).collect();
+        table.push_str(&format!("\n{number:>4}: {}  {tail}", counts.join(" ")));
+        let folder = format!("proc/irq/{number}");
+        put(&mut files, format!("{folder}/smp_affinity_list"), allowed);
+        put(&mut files, format!("{folder}/effective_affinity_list"), effective);
+    }
+    put(&mut files, "proc/interrupts".to_owned(), &table);
+    // Threads of the kernel; the one of CPU 0 cannot be moved.
+    let threads = [
+        (2, "kthreadd", 0x20_8040, "0-63"),
+        (17, "rcu_preempt", 0x20_8040, "0-63"),
+        (21, "cpuhp/0", 0x420_8040, "0"),
+        (240, "kswapd0", 0x20_8040, "0-15,32-47"),
+        (241, "kswapd1", 0x20_8040, "16-31,48-63"),
+    ];
+    for (pid, name, flags, cpus) in threads {
+        put(
+            &mut files,
+            format!("proc/{pid}/stat"),
+            &format!("{pid} ({name}) S 2 0 0 0 -1 {flags}"),
+        );
+        let status = format!("Name:\t{name}\nCpus_allowed_list:\t{cpus}");
+        put(&mut files, format!("proc/{pid}/status"), &status);
+    }
+    files
+}
+
 fn unpacked(archive: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     lzma_rust2::XzReader::new(archive, true).read_to_end(&mut bytes).expect("xz");
@@ -327,7 +388,32 @@ fn noted(source: &Source, host: &Host) -> String {
     for finding in strict.findings.iter().filter(|finding| !host.findings.contains(finding)) {
         text.push_str(&format!("\nstrict: {:?} {:?}", finding.severity, finding.kind));
     }
+    text.push_str(&noted_surroundings(source));
     text.push('\n');
+    text
+}
+
+/// Of a capture that holds none of it, nothing.
+fn noted_surroundings(source: &Source) -> String {
+    let around = read_surroundings(source).expect("read");
+    if around == Surroundings::unread(&Unread::NotInCapture) {
+        return String::new();
+    }
+    let mut text = String::new();
+    for interrupt in around.interrupts.iter().flatten() {
+        let Interrupt { number, name, fired, effective, kernel_managed, .. } = interrupt;
+        let effective = effective.as_ref().map(ToString::to_string);
+        text.push_str(&format!("\ninterrupt {number} {name} x {fired} on {effective:?}"));
+        text.push_str(if *kernel_managed { " managed" } else { "" });
+    }
+    for KernelThread { pid, name, cpus } in around.kernel_threads.iter().flatten() {
+        text.push_str(&format!("\nkernel thread {pid} {name} on {cpus}"));
+    }
+    let Surroundings { workqueue_cpus, ksm, zone_reclaim_mode, numa_balancing, .. } = around;
+    text.push_str(&format!("\nworkqueues {}", workqueue_cpus.expect("it is there")));
+    let (ksm, zone_reclaim) = (ksm.expect("it is there"), zone_reclaim_mode.expect("it is there"));
+    let balancing = numa_balancing.expect("it is there");
+    text.push_str(&format!("\n{ksm:?}, zone reclaim {zone_reclaim}, balancing {balancing}"));
     text
 }
 
