@@ -61,6 +61,8 @@ impl Case<'_> {
             let mask = seen.or_else(pin).or_else(by_default);
             helpers.extend(mask.map(|mask| (Helper::Iothread { id: *id }, mask)));
         }
+        let online = &self.host().topology.online;
+        helpers.retain(|(_, mask)| has_pins || !online.is_subset(mask));
         helpers
     }
 
