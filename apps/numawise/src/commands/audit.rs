@@ -11,7 +11,7 @@ use numawise_documents::audit_to_json;
 use numawise_engine::audit::audit_capture;
 use numawise_engine::ledger_view::KnownGuest;
 use numawise_engine::ports::{DomainEditor, GuestSummary};
-use numawise_libvirt::DomainXmlEditor;
+use numawise_libvirt::{DomainXmlEditor, Place};
 use numawise_model::{Audit, AuditRule, GuestUuid, Severity, Surroundings, Unread};
 use numawise_render::text;
 use numawise_sysfs::{Source, read_surroundings};
@@ -107,17 +107,16 @@ fn of_this_host(global: &GlobalArgs) -> Result<Audit> {
 
 /// Those of the host that the guests run on: a simulated one has what its capture holds.
 fn surroundings(session: &Session) -> Result<Surroundings> {
-    if let Connection::Embedded(_) = session.hypervisor {
-        let file = host_file(&embedded_folder(&session.config))?;
-        return match file {
+    match &session.hypervisor {
+        Connection::Embedded(_) => match host_file(&embedded_folder(&session.config))? {
             Some(file) => Ok(read_surroundings(&numawise_sysfs::open(&file)?)?),
             None => Ok(Surroundings::unread(&Unread::NotInCapture)),
-        };
+        },
+        Connection::Libvirt(libvirt) if libvirt.place() == Place::Here => {
+            Ok(read_surroundings(&Source::Live)?)
+        }
+        Connection::Libvirt(_) => Ok(Surroundings::unread(&Unread::Elsewhere)),
     }
-    if session.hypervisor.host_id()? == host_source::live_id()? {
-        return Ok(read_surroundings(&Source::Live)?);
-    }
-    Ok(Surroundings::unread(&Unread::Elsewhere))
 }
 
 fn of_capture(host: &str, args: &AuditArgs) -> Result<Audit> {

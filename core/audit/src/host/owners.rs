@@ -3,6 +3,7 @@
 use super::{Case, union};
 use crate::ledger::{judge_ledger, of_owner, same_owner};
 use numawise_model::{CpuSet, Finding, FindingKind, Mode, Owner, Purpose, Severity, Subject};
+use std::collections::BTreeMap;
 
 impl Case<'_> {
     pub(super) fn owners(&mut self) {
@@ -35,24 +36,28 @@ impl Case<'_> {
     /// One finding for each two owners, however many cores they share.
     fn shared_cores(&mut self) {
         let alone = self.alone();
-        for (n, (owner, cpus)) in alone.iter().enumerate() {
-            for (with, others) in &alone[n + 1..] {
-                let (mut here, mut siblings) = (CpuSet::new(), CpuSet::new());
-                for core in self.host().topology.cores.iter().filter(|core| core.cpus.len() > 1) {
-                    let own = core.cpus.intersection(cpus);
+        // By the two owners' places: the threads of the one, and those of the other.
+        let mut shared: BTreeMap<(usize, usize), (CpuSet, CpuSet)> = BTreeMap::new();
+        for core in self.host().topology.cores.iter().filter(|core| core.cpus.len() > 1) {
+            let own = |(n, (_, cpus)): (usize, &(Owner, CpuSet))| (n, core.cpus.intersection(cpus));
+            let here: Vec<(usize, CpuSet)> =
+                alone.iter().enumerate().map(own).filter(|(_, cpus)| !cpus.is_empty()).collect();
+            for (at, (first, cpus)) in here.iter().enumerate() {
+                for (second, others) in &here[at + 1..] {
                     // A thread that both have is booked twice, and told as that.
-                    let theirs = core.cpus.intersection(others).difference(cpus);
-                    if !own.is_empty() && !theirs.is_empty() {
-                        here.extend(&own);
-                        siblings.extend(&theirs);
+                    let (cpus, others) = (cpus.difference(others), others.difference(cpus));
+                    if !cpus.is_empty() && !others.is_empty() {
+                        let both = shared.entry((*first, *second)).or_default();
+                        both.0.extend(&cpus);
+                        both.1.extend(&others);
                     }
                 }
-                if !here.is_empty() {
-                    let with = with.clone();
-                    let kind = FindingKind::CoresShared { cpus: here, siblings, with };
-                    self.findings.push(of_owner(owner, Severity::Warning, kind));
-                }
             }
+        }
+        for ((first, second), (cpus, siblings)) in shared {
+            let with = alone[second].0.clone();
+            let kind = FindingKind::CoresShared { cpus, siblings, with };
+            self.findings.push(of_owner(&alone[first].0, Severity::Warning, kind));
         }
     }
 

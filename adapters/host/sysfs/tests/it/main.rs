@@ -2,6 +2,7 @@
 
 mod captures;
 mod corpus;
+mod disturbed;
 mod fixtures;
 mod guests_cgroup;
 mod hostile;
