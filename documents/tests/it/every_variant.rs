@@ -1,6 +1,7 @@
 //! One value of every kind that a document can hold. A variant that is missing here is not tested,
 //! so the counts are checked against the checked-in schema in `plan.rs`.
 
+use crate::every_host_finding::of_whole_hosts;
 use numawise_model::finding::SetKind;
 use numawise_model::guest::GuestCell;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
@@ -132,7 +133,7 @@ pub fn findings() -> Vec<Finding> {
         Subject::Guest { uuid: None, name: "new".to_owned() },
     ];
     let severities = [Severity::Info, Severity::Warning, Severity::Error];
-    let kinds = [of_hosts(), of_plans(), of_guests()].concat();
+    let kinds = [of_hosts(), of_plans(), of_guests(), of_whole_hosts()].concat();
     kinds
         .into_iter()
         .enumerate()
