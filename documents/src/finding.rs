@@ -1,7 +1,7 @@
 //! Findings as they are written: severity, subject, the rule's name and its fields.
 
 use crate::wire::{Wire, wire};
-use numawise_model::finding::SetKind;
+use numawise_model::finding::{FrozenPart, Helper, PinnedThreads, Resizing, SetKind, Unusable};
 use numawise_model::{
     CpuSet, Finding, FindingKind, ForeignOwner, GuestUuid, Manager, MemoryMode, NodeSet, Obstacle,
     Owner, PageSize, Pcpu, Pnode, Severity, Sight, Subject, Vcpu, VcpuSet, Vnode,
@@ -39,6 +39,22 @@ wire! { enum SeverityDoc = Severity { Info, Warning, Error } }
 wire! {
     #[serde(tag = "kind")]
     enum SubjectDoc = Subject { Host, Guest { uuid: Option<GuestUuid>, name: String }, Plan }
+}
+
+wire! { enum ResizingDoc = Resizing { Balloon, MemoryHotplug, VcpuHotplug } }
+
+wire! { enum FrozenPartDoc = FrozenPart { Nodes, Memory, Distances, CpuTopology } }
+
+wire! { enum UnusableDoc = Unusable { Offline, NotThere, OutsideCgroup } }
+
+wire! {
+    #[serde(tag = "kind")]
+    enum HelperDoc = Helper { Emulator, Iothread { id: u32 } }
+}
+
+wire! {
+    #[serde(tag = "kind")]
+    enum PinnedThreadsDoc = PinnedThreads { Vcpus { vcpus: VcpuSet }, Helper { helper: Helper } }
 }
 
 wire! { enum SetKindDoc = SetKind { Package, L3Domain, Core } }
@@ -89,7 +105,7 @@ wire! {
         AllowedCpusOutsideAllowedNodes { cpus: CpuSet, memory_nodes: NodeSet },
         OnlineWithoutDirectory { cpus: CpuSet },
         NotBelieved { file: String, value: String, wanted: String },
-        CoresShared { nodes: NodeSet },
+        SmtNotAvoided { nodes: NodeSet },
         L3SharesUnequal { vcpus: Vec<u32> },
         NotProvenBest { distance: u64, bound: u64 },
         EmulatorBesideVcpus { cpus: CpuSet },
@@ -140,6 +156,40 @@ wire! {
         MemoryStaysBehind { vnode: Vnode, mode: MemoryMode, memory_nodes: NodeSet, cpu_node: Pnode },
         ForeignGuest { owner: ForeignOwner },
         Obstructed { obstacle: Obstacle },
+        VcpusSpanNodes { vcpus: VcpuSet, cpus: CpuSet, nodes: NodeSet },
+        CoresShared { cpus: CpuSet, siblings: CpuSet, with: Owner },
+        MemoryAwayFromVcpus { vnode: Option<Vnode>, cpu_nodes: NodeSet, memory_nodes: NodeSet },
+        PagesAwayFromVcpus {
+            vnode: Option<Vnode>,
+            cpu_nodes: NodeSet,
+            seen: NodeSet,
+            away_bytes: u64,
+            of_bytes: u64,
+        },
+        MemoryBoundToSlice { vnode: Option<Vnode>, nodes: NodeSet, of: NodeSet },
+        ResizingWithVnuma { what: Resizing },
+        GuestL3Spread { vcpus: VcpuSet, host_domains: u32, guest_domains: u32 },
+        HelpersOnPinnedCpus { helper: Helper, cpus: CpuSet, of: Vec<Owner> },
+        PinnedCpusUnusable { threads: PinnedThreads, cpus: CpuSet, why: Unusable },
+        PagesPromisedTwice {
+            node: Pnode,
+            #[serde(rename = "page_size_bytes")]
+            page_size: PageSize,
+            promised: u64,
+            total: u64,
+            to: Vec<Owner>,
+        },
+        MemoryLargerThanNode { node: Pnode, bound_bytes: u64, node_bytes: u64 },
+        IsolatedCpusInMask { vcpus: VcpuSet, cpus: CpuSet, isolated: CpuSet },
+        DistancesTold { vnode: Vnode, told: Vec<u32>, host: Vec<u32> },
+        FrozenWithoutGuest,
+        FrozenOtherwise { parts: Vec<FrozenPart> },
+        InterruptsOnPinnedCpus { cpus: CpuSet, interrupts: Vec<String> },
+        KernelThreadsOnPinnedCpus { cpus: CpuSet, threads: Vec<String>, confined: bool },
+        WorkqueuesOnPinnedCpus { cpus: CpuSet, mask: CpuSet },
+        NumaBalancingOn,
+        KsmMergesAcrossNodes,
+        ZoneReclaimOn { mode: u32 },
     }
 }
 

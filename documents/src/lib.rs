@@ -10,6 +10,7 @@
 //! store keeps. [`wire`] says how a model value and its written form belong together, [`digest`]
 //! makes digests. The JSON schemas in `schemas/` are made from these types and checked by a test.
 
+pub mod audit;
 pub mod checkup;
 pub mod digest;
 pub mod error;
@@ -27,6 +28,7 @@ pub mod state;
 pub mod tuning;
 pub mod wire;
 
+pub use audit::audit_to_json;
 pub use checkup::checkup_to_json;
 pub use digest::{frozen_digest, text_digest, topology_digest};
 pub use error::{DocumentError, VERSION};

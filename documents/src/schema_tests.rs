@@ -2,6 +2,7 @@
 //! difference; `UPDATE_EXPECT=1 cargo test -p numawise-documents` writes the files anew, and the
 //! reviewer sees what readers of the documents will see.
 
+use crate::audit::AuditDoc;
 use crate::guest::FrozenDoc;
 use crate::host::HostDoc;
 use crate::ledger::LedgerDoc;
@@ -54,6 +55,7 @@ fn check<T: JsonSchema>(file: ExpectFile) {
 
 #[test]
 fn the_schemas_on_file_are_those_of_the_types() {
+    check::<AuditDoc>(expect_file!["../schemas/audit.schema.json"]);
     check::<PlanDoc>(expect_file!["../schemas/plan.schema.json"]);
     check::<HostDoc>(expect_file!["../schemas/host.schema.json"]);
     check::<LedgerDoc>(expect_file!["../schemas/ledger.schema.json"]);

@@ -4,10 +4,11 @@
 //! [`loop_parts::Engine`] holds the ports. One file per thing it does: [`planning`], [`apply`],
 //! `reconcile` (the steps), `way_back` (when one of them fails), `live_pins` (moving threads),
 //! `recover` (after a crash),
-//! [`undo`], [`verify`], [`watch`]; [`permission`] says whose guests are left alone.
+//! [`undo`], [`verify`], [`watch`], [`audit`]; [`permission`] says whose guests are left alone.
 //! [`moves`] takes a guest to another host. [`tuning`] is the same loop for the host's own files.
 
 pub mod apply;
+pub mod audit;
 pub mod error;
 pub mod intent;
 pub mod ledger_view;

@@ -27,10 +27,10 @@ pub struct GuestState {
 }
 
 /// What a guest is held against its plan by.
-struct Look {
-    stored: GuestConfig,
-    live: Option<GuestConfig>,
-    facts: Option<GuestFacts>,
+pub(crate) struct Look {
+    pub stored: GuestConfig,
+    pub live: Option<GuestConfig>,
+    pub facts: Option<GuestFacts>,
 }
 
 impl GuestState {
@@ -117,7 +117,7 @@ impl Engine<'_> {
         self.judge_applied(applied, &look, situation)
     }
 
-    fn judge_applied(
+    pub(crate) fn judge_applied(
         &self,
         applied: &AppliedPlan,
         look: &Look,
@@ -137,7 +137,7 @@ impl Engine<'_> {
         Ok(judge_guest(&applied.plan, seen, &situation.view.ledger, &situation.host))
     }
 
-    fn read_all_of(
+    pub(crate) fn read_all_of(
         &self,
         guest: &GuestSummary,
         situation: &Situation,
@@ -175,7 +175,7 @@ impl Engine<'_> {
 }
 
 /// A plan speaks of one topology; on another its numbers mean something else.
-fn changed_host(plan: &Plan, host: &Host, guest: &GuestSummary) -> Option<Finding> {
+pub(crate) fn changed_host(plan: &Plan, host: &Host, guest: &GuestSummary) -> Option<Finding> {
     let bound = !plan.binding.cpus.is_empty();
     let changed = topology_digest(&host.topology) != plan.host.topology_digest;
     (bound && changed).then(|| Finding {

@@ -2,6 +2,7 @@
 //! drawing code asks for words by what they mean. A sentence names the value that was seen and the one
 //! that was expected, and whoever can do something about it is told what, with the flag or command.
 
+pub mod audits;
 pub mod checks;
 pub mod events;
 pub mod findings;
@@ -11,6 +12,7 @@ pub mod placement;
 pub mod predicates;
 pub mod reasons;
 pub mod refusals;
+pub mod rules;
 pub mod tuning;
 pub mod undo;
 pub mod watch;

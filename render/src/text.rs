@@ -1,5 +1,6 @@
 //! Text for a terminal: pictures, tables and lists of sentences.
 
+mod audit;
 mod frame;
 mod guest;
 mod host;
@@ -8,6 +9,7 @@ mod said;
 mod tables;
 mod tuning;
 
+pub use audit::{audit, essay, rules};
 pub use guest::guest;
 pub use host::host;
 pub use plan::{arrival, changes, plan, reasons};

@@ -48,6 +48,8 @@ enum Command {
     Verify(Deferred<commands::verify::VerifyArgs>),
     /// Tell drift as it happens, until interrupted.
     Watch(Deferred<commands::watch::WatchArgs>),
+    /// Hold a whole host against the rules: claims, pins, memory, what guests are told, interrupts.
+    Audit(Deferred<commands::audit::AuditArgs>),
     /// Draw a guest's vNUMA and the host's pNUMA side by side.
     Show(Deferred<commands::show::ShowArgs>),
     /// All guests: binding, nodes, drift.
@@ -96,6 +98,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Undo(args) => commands::undo::run(global, args),
         Command::Verify(args) => commands::verify::run(global, args),
         Command::Watch(args) => commands::watch::run(global, args),
+        Command::Audit(args) => commands::audit::run(global, args),
         Command::Show(args) => commands::show::run(global, args),
         Command::List(args) => commands::list::run(global, args),
         Command::Bind(args) => commands::bind::run(global, args),

@@ -50,7 +50,7 @@ fn gone_finding(claim: &Claim, gone: &CpuSet) -> Finding {
     of_owner(&claim.owner, Severity::Error, kind)
 }
 
-fn of_owner(owner: &Owner, severity: Severity, kind: FindingKind) -> Finding {
+pub(crate) fn of_owner(owner: &Owner, severity: Severity, kind: FindingKind) -> Finding {
     let subject = match owner {
         Owner::Guest { uuid, name } => {
             Subject::Guest { uuid: Some(uuid.clone()), name: name.clone() }

@@ -14,7 +14,8 @@
 //! - `overcommit-asked`: if the vCPUs cannot all have a pCPU of their own, that was asked for.
 //!
 //! What is promised (`plan/promise.rs`)
-//! - `claims-cover`: the guest's own claims hold exactly the bound pCPUs, in the binding's mode.
+//! - `claims-cover`: the guest's own claims hold exactly the bound pCPUs, in the binding's mode; where
+//!   cores are wanted of which one thread is used, their other threads as well, and no more.
 //! - `claims-memory`: with memory bound to nodes, they hold exactly its pages there.
 //! - `requires-cover`: what the plan takes is tested again before it is taken: pCPUs, pages, and the
 //!   frozen topology.

@@ -1,5 +1,9 @@
 //! One result of looking closely: at firmware, at a plan, at a running guest.
 
+mod parts;
+
+pub use parts::{FrozenPart, Helper, PinnedThreads, Resizing, SetKind, Unusable};
+
 use crate::guest::GuestUuid;
 use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pcpu, Pnode, Vcpu, Vnode};
@@ -133,7 +137,7 @@ pub enum FindingKind {
 
     // Of a plan.
     /// `avoid` could not be kept on these nodes: vCPUs share cores there.
-    CoresShared {
+    SmtNotAvoided {
         nodes: NodeSet,
     },
     /// The guest's shares of its L3 domains differ.
@@ -324,13 +328,111 @@ pub enum FindingKind {
     Obstructed {
         obstacle: Obstacle,
     },
-}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetKind {
-    Package,
-    L3Domain,
-    Core,
+    // Of a whole host, where nobody asked for a plan.
+    /// vCPUs that may run on CPUs of several nodes.
+    VcpusSpanNodes {
+        vcpus: VcpuSet,
+        cpus: CpuSet,
+        nodes: NodeSet,
+    },
+    /// Cores of which one thread is one guest's alone and another thread somebody else's.
+    CoresShared {
+        cpus: CpuSet,
+        siblings: CpuSet,
+        with: Owner,
+    },
+    /// Bound by the definition to other nodes than the vCPUs' own. Without a vNUMA node it is the
+    /// memory of the whole guest.
+    MemoryAwayFromVcpus {
+        vnode: Option<Vnode>,
+        cpu_nodes: NodeSet,
+        memory_nodes: NodeSet,
+    },
+    /// Memory that is there, on other nodes than those of the vCPUs.
+    PagesAwayFromVcpus {
+        vnode: Option<Vnode>,
+        cpu_nodes: NodeSet,
+        seen: NodeSet,
+        away_bytes: u64,
+        of_bytes: u64,
+    },
+    /// Every node is a slice of a package's memory, and the guest is tied to some of the slices.
+    MemoryBoundToSlice {
+        vnode: Option<Vnode>,
+        nodes: NodeSet,
+        of: NodeSet,
+    },
+    ResizingWithVnuma {
+        what: Resizing,
+    },
+    /// The guest believes that these vCPUs share an L3; the host runs them under several.
+    GuestL3Spread {
+        vcpus: VcpuSet,
+        host_domains: u32,
+        /// Guest L3s of which that is so, this one included.
+        guest_domains: u32,
+    },
+    /// A helper thread may run on CPUs that vCPUs are pinned to one by one.
+    HelpersOnPinnedCpus {
+        helper: Helper,
+        cpus: CpuSet,
+        of: Vec<Owner>,
+    },
+    /// Pinned to CPUs that the thread cannot have.
+    PinnedCpusUnusable {
+        threads: PinnedThreads,
+        cpus: CpuSet,
+        why: Unusable,
+    },
+    PagesPromisedTwice {
+        node: Pnode,
+        page_size: PageSize,
+        promised: u64,
+        total: u64,
+        to: Vec<Owner>,
+    },
+    /// One guest alone is bound to more memory than a node has.
+    MemoryLargerThanNode {
+        node: Pnode,
+        bound_bytes: u64,
+        node_bytes: u64,
+    },
+    IsolatedCpusInMask {
+        vcpus: VcpuSet,
+        cpus: CpuSet,
+        isolated: CpuSet,
+    },
+    DistancesTold {
+        vnode: Vnode,
+        told: Vec<u32>,
+        host: Vec<u32>,
+    },
+    /// Frozen for a guest that is not defined any more.
+    FrozenWithoutGuest,
+    /// The definition says something else than what the guest is frozen to.
+    FrozenOtherwise {
+        parts: Vec<FrozenPart>,
+    },
+    InterruptsOnPinnedCpus {
+        cpus: CpuSet,
+        interrupts: Vec<String>,
+    },
+    KernelThreadsOnPinnedCpus {
+        cpus: CpuSet,
+        threads: Vec<String>,
+        /// They may run nowhere else.
+        confined: bool,
+    },
+    WorkqueuesOnPinnedCpus {
+        cpus: CpuSet,
+        mask: CpuSet,
+    },
+    NumaBalancingOn,
+    KsmMergesAcrossNodes,
+    ZoneReclaimOn {
+        mode: u32,
+    },
 }
 
 impl Finding {

@@ -4,8 +4,11 @@
 //! [`levels`] (what a host is, how it stands now), [`ledger`] (what is given away), [`guest`] (what a
 //! domain's XML says), [`request`] (what is asked for), [`plan`] (the answer), [`finding`],
 //! [`refusal`], [`reason`] and [`event`] (what there is to say; `render` turns them into sentences).
+//! [`audit_rule`], [`surroundings`] and [`audited`] are what an audit of a whole host is made of.
 //! [`tuning`] is by itself: how a host is prepared before any guest is placed.
 
+pub mod audit_rule;
+pub mod audited;
 pub mod checkup;
 pub mod event;
 pub mod finding;
@@ -24,9 +27,12 @@ pub mod process;
 pub mod reason;
 pub mod refusal;
 pub mod request;
+pub mod surroundings;
 pub mod topology;
 pub mod tuning;
 
+pub use audit_rule::AuditRule;
+pub use audited::{Audit, NotLookedAt};
 pub use checkup::{Check, CheckKind, Verdict};
 pub use event::Event;
 pub use finding::{Finding, FindingKind, Severity, Subject};
@@ -51,6 +57,7 @@ pub use process::{MappingFacts, MappingPolicy, ThreadFacts};
 pub use reason::Reason;
 pub use refusal::Refusal;
 pub use request::{BindRule, CpuPools, Policy, Request};
+pub use surroundings::{Interrupt, KernelFact, KernelThread, Ksm, Surroundings, Unread};
 pub use topology::{
     Allowed, Core, DeviceKind, Host, Hypervisor, L3Domain, Locality, Node, Package, PciDevice,
     Topology,

@@ -1,6 +1,7 @@
 //! One value of every kind that a document can hold. A variant that is missing here is not tested,
 //! so the counts are checked against the checked-in schema in `plan.rs`.
 
+use crate::every_host_finding::of_whole_hosts;
 use numawise_model::finding::SetKind;
 use numawise_model::guest::GuestCell;
 use numawise_model::placement::{
@@ -169,7 +170,7 @@ pub fn findings() -> Vec<Finding> {
         Subject::Guest { uuid: None, name: "new".to_owned() },
     ];
     let severities = [Severity::Info, Severity::Warning, Severity::Error];
-    let kinds = [of_hosts(), of_plans(), of_guests()].concat();
+    let kinds = [of_hosts(), of_plans(), of_guests(), of_whole_hosts()].concat();
     kinds
         .into_iter()
         .enumerate()
@@ -196,7 +197,7 @@ fn of_hosts() -> Vec<FindingKind> {
         K::NodeMemoryUnknown { nodes: nodes("3") },
         K::CpuNodeWithoutMemory { nodes: nodes("3") },
         K::MemoryOnlyNodes { nodes: nodes("250-255") },
-        K::CoresShared { nodes: nodes("0") },
+        K::SmtNotAvoided { nodes: nodes("0") },
         K::L3SharesUnequal { vcpus: vec![6, 6, 4] },
         K::NotProvenBest { distance: 12, bound: 10 },
         K::EmulatorBesideVcpus { cpus: cpus("0") },

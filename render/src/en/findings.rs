@@ -1,6 +1,7 @@
 //! What a finding says. One function per rule: those of a host's firmware and kernel, of a plan, and
 //! of a guest have a file each.
 
+mod audit;
 mod guest;
 mod host;
 mod plan;
@@ -99,7 +100,7 @@ pub fn finding(kind: &K, simulated: bool) -> Said {
         K::IsolatedInWideMask { vcpu, cpus } => plan::isolated_in_wide_mask(*vcpu, cpus),
         K::Overcommitted { cpus, vcpus } => plan::overcommitted(cpus, vcpus),
         K::SharesCpus { cpus, with } => plan::shares_cpus(cpus, with),
-        K::CoresShared { nodes } => plan::cores_shared(nodes),
+        K::SmtNotAvoided { nodes } => plan::smt_not_avoided(nodes),
         K::L3SharesUnequal { vcpus } => plan::l3_shares_unequal(vcpus),
         K::NotProvenBest { distance, bound } => plan::not_proven_best(*distance, *bound),
         K::EmulatorBesideVcpus { cpus } => plan::emulator_beside_vcpus(cpus),
@@ -159,5 +160,43 @@ pub fn finding(kind: &K, simulated: bool) -> Said {
         }
         K::ForeignGuest { owner } => obstacles::foreign_guest(*owner),
         K::Obstructed { obstacle } => obstacles::obstacle(obstacle),
+        K::VcpusSpanNodes { vcpus, cpus, nodes } => audit::vcpus_span_nodes(vcpus, cpus, nodes),
+        K::CoresShared { cpus, siblings, with } => audit::cores_shared(cpus, siblings, with),
+        K::MemoryAwayFromVcpus { vnode, cpu_nodes, memory_nodes } => {
+            audit::memory_away(*vnode, cpu_nodes, memory_nodes)
+        }
+        K::PagesAwayFromVcpus { vnode, cpu_nodes, seen, away_bytes, of_bytes } => {
+            audit::PagesAway { away_bytes: *away_bytes, of_bytes: *of_bytes }
+                .said(*vnode, cpu_nodes, seen)
+        }
+        K::MemoryBoundToSlice { vnode, nodes, of } => audit::memory_on_slice(*vnode, nodes, of),
+        K::ResizingWithVnuma { what } => audit::resizing(*what),
+        K::GuestL3Spread { vcpus, host_domains: h, guest_domains: g } => {
+            audit::guest_l3_spread(vcpus, *h, *g)
+        }
+        K::HelpersOnPinnedCpus { helper, cpus, of } => {
+            audit::helpers_on_pinned(*helper, cpus, of, simulated)
+        }
+        K::PinnedCpusUnusable { threads, cpus, why } => audit::pins_unusable(threads, cpus, *why),
+        K::PagesPromisedTwice { node, page_size, promised, total, to } => {
+            audit::pages_promised(*node, *page_size, *promised, *total, to)
+        }
+        K::MemoryLargerThanNode { node, bound_bytes, node_bytes } => {
+            audit::memory_larger_than_node(*node, *bound_bytes, *node_bytes)
+        }
+        K::IsolatedCpusInMask { vcpus, cpus, isolated } => {
+            audit::isolated_in_mask(vcpus, cpus, isolated)
+        }
+        K::DistancesTold { vnode, told, host } => audit::distances_told(*vnode, told, host),
+        K::FrozenWithoutGuest => audit::frozen_without_guest(),
+        K::FrozenOtherwise { parts } => audit::frozen_otherwise(parts),
+        K::InterruptsOnPinnedCpus { cpus, interrupts } => audit::interrupts(cpus, interrupts),
+        K::KernelThreadsOnPinnedCpus { cpus, threads, confined } => {
+            audit::kernel_threads(cpus, threads, *confined)
+        }
+        K::WorkqueuesOnPinnedCpus { cpus, mask } => audit::workqueues(cpus, mask),
+        K::NumaBalancingOn => audit::numa_balancing(),
+        K::KsmMergesAcrossNodes => audit::ksm(),
+        K::ZoneReclaimOn { mode } => audit::zone_reclaim(*mode),
     }
 }

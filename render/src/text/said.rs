@@ -18,7 +18,7 @@ pub fn findings(findings: &[Finding], look: &Look) -> String {
     sorted.into_iter().map(|f| finding(f, look)).collect()
 }
 
-fn meaning(severity: Severity) -> Meaning {
+pub(super) fn meaning(severity: Severity) -> Meaning {
     match severity {
         Severity::Info => Meaning::Note,
         Severity::Warning => Meaning::Warning,

@@ -1,5 +1,6 @@
 //! What is drawn and said, beside what it is drawn from.
 
+mod audit;
 mod drawings;
 mod findings;
 mod guests;

@@ -3,7 +3,7 @@
 //! A capture is what the strict reader asked for, no more: the reader remembers each file as it
 //! reads. Of files that could say who the machine is or what else it does (processors' serial
 //! numbers, the command line, mounts, the vendor in the firmware) only the lines are kept that
-//! numawise reads. Where no cgroup limits anything the cgroup files are left out altogether.
+//! numawise reads. Of processes only the kernel's own threads are in it. Where no cgroup limits anything the cgroup files are left out altogether.
 
 use crate::ReadOptions;
 use crate::build;
@@ -12,6 +12,7 @@ use crate::error::ReadError;
 use crate::facts::{self, RawHost, cgroup, machine, pci};
 use crate::root::{Entry, Reader, Tree};
 use crate::source::Source;
+use crate::surroundings;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +86,12 @@ pub fn capture_bytes(source: &Source) -> Result<Vec<u8>, ReadError> {
     let root = source.root()?;
     let mut reader = Reader::recording(&root);
     let raw = facts::read(&mut reader, &ReadOptions { strict: true })?;
-    let tree = scrub(&reader.into_record().into_tree(), &raw);
+    let around = surroundings::read(&mut reader);
+    let mut tree = scrub(&reader.into_record().into_tree(), &raw);
+    if around.interrupts.is_ok() || source.is_live() {
+        let note = surroundings::managed_note(&around);
+        tree.replace(surroundings::MANAGED, Entry::File(note.into_bytes()));
+    }
     write_tar(&tree).map_err(|source| ReadError::Write { path: TOP.to_owned(), source })
 }
 
@@ -129,14 +135,20 @@ fn scrub(recorded: &Tree, raw: &RawHost) -> Tree {
 fn essential(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let text = || String::from_utf8_lossy(bytes);
     let kept = match path {
-        machine::DMI_VENDOR | machine::NOTES | machine::HWLOC_NOTES => return None,
+        machine::DMI_VENDOR | machine::NOTES | machine::HWLOC_NOTES | surroundings::MANAGED => {
+            return None;
+        }
         machine::CPUINFO => machine::essential_cpuinfo(&text()),
         machine::CMDLINE => machine::essential_cmdline(&text())?.to_owned(),
         machine::MEMINFO => machine::essential_meminfo(&text()),
         cgroup::MOUNTS => cgroup::essential_mounts(&text()),
         cgroup::SELF_CGROUP => cgroup::essential_cgroup(&text()),
+        surroundings::INTERRUPTS => surroundings::essential_interrupts(&text()),
         path if path.ends_with("/uevent") => pci::essential_uevent(&text()),
-        _ => return Some(bytes.to_vec()),
+        path => match surroundings::essential_process_file(path, &text()) {
+            Some(kept) => kept,
+            None => return Some(bytes.to_vec()),
+        },
     };
     (!kept.is_empty()).then(|| kept.into_bytes())
 }

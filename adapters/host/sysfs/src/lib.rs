@@ -12,6 +12,9 @@
 //! The live host, a directory and an archive are read by the same code through `root::Reader`, so
 //! a bug report's capture behaves as the machine it came from.
 //!
+//! What the kernel does beside its guests (interrupts, its own threads, switches that move memory)
+//! is read by [`read_surroundings`], apart from the host: only an audit asks for it.
+//!
 //! A mask is read once for all the CPUs in it: when CPU 0's L3 is shared by CPUs 0-7, the other
 //! seven are not asked. [`ReadOptions::strict`] asks every one and reports what differs; the
 //! topology is the same.
@@ -28,6 +31,7 @@ mod libvirt_capabilities;
 mod root;
 mod shape;
 mod source;
+mod surroundings;
 mod usage;
 mod xml;
 
@@ -35,6 +39,7 @@ pub use capture::{capture, capture_bytes};
 pub use error::ReadError;
 pub use host_id::{imported_host_id, live_host_id};
 pub use source::{Source, open};
+pub use surroundings::read_surroundings;
 pub use usage::{parse_stat, read_usage};
 
 use numawise_model::Host;

@@ -1,6 +1,7 @@
 //! One file per command: its arguments, and what it does.
 
 pub mod apply;
+pub mod audit;
 pub mod bind;
 pub mod cpuset;
 pub mod demo;

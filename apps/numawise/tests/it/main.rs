@@ -1,5 +1,6 @@
 //! The command line as users have it: the real binary, on state folders of its own.
 
+mod audited;
 mod bench;
 mod concurrent;
 mod crash;

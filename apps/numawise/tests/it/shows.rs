@@ -161,3 +161,17 @@ fn a_frozen_topology_is_kept_unless_told() {
     bench.ok(&["vnuma", "on", "db", "--restart", "--yes"]);
     bench.ok(&["verify", "db"]);
 }
+
+#[test]
+fn rules_of_an_audit_are_explained_and_wrong_names_told_with_the_right_ones() {
+    for words in [&["audit", "--rule", "booked"][..], &["audit", "--explain", "booked"]] {
+        let (code, out, err) = numawise(words);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.contains("booked-twice"), "{err}");
+    }
+    let (code, out, _) = numawise(&["audit", "--explain", "all"]);
+    assert_eq!(code, Some(0));
+    for rule in numawise_model::AuditRule::ALL {
+        assert!(out.contains(&format!("{}\n  looks at:", rule.name())), "{rule:?}");
+    }
+}

@@ -43,6 +43,9 @@ fn lay_out(folder: &Path) {
         let name = from.file_name().expect("files have names");
         std::fs::copy(&from, folder.join(name)).expect("copied");
     }
+    let host = "disturbed-64.tar.xz";
+    let from = repository().join("fixtures/hosts").join(host);
+    std::fs::copy(from, folder.join(host)).expect("copied");
 }
 
 /// On the simulated host in the text's own folder.

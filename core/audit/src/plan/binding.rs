@@ -161,7 +161,7 @@ impl Case<'_> {
     }
 
     fn nobody_elses(&mut self) {
-        let used = self.plan.binding.pcpus();
+        let used = self.cpus_taken();
         let exclusive = self.plan.binding.mode == Mode::Exclusive;
         let mut shared_cpus = CpuSet::new();
         let mut shared_with: Vec<Owner> = Vec::new();

@@ -3,8 +3,8 @@
 use super::Case;
 use numawise_model::placement::EmulatorPolicy;
 use numawise_model::{
-    CpuSet, FindingKind, Mode, Owner, PageSize, Pnode, Policy, Predicate, Purpose, SmtPolicy,
-    VirtualTopology,
+    CpuSet, FindingKind, Mode, Owner, PageSize, Pnode, Policy, Predicate, Purpose, Request,
+    SmtPolicy, Topology, VirtualTopology,
 };
 use std::collections::BTreeMap;
 
@@ -48,21 +48,16 @@ impl Case<'_> {
                 self.broken("claims-cover", detail);
             }
         }
-        let mut bound = plan.binding.pcpus();
-        if self.keeps_siblings_idle() {
-            // Nobody else may have the other threads of its cores either.
-            for cpu in plan.binding.pcpus().iter() {
-                bound.extend(&self.host.topology.siblings(cpu));
-            }
-        }
-        if held != bound {
-            let detail = format!("pCPUs {bound} are bound, {held} are claimed");
+        let (bound, wanted) = (plan.binding.pcpus(), self.cpus_taken());
+        if held != wanted {
+            let idle = wanted.difference(&bound);
+            let idle = match idle.is_empty() {
+                true => String::new(),
+                false => format!(" and their siblings {idle} are to be idle"),
+            };
+            let detail = format!("pCPUs {bound} are bound{idle}, {held} are claimed");
             self.broken("claims-cover", detail);
         }
-    }
-
-    fn keeps_siblings_idle(&self) -> bool {
-        matches!(&self.plan.request.policy, Policy::Best(best) if best.smt == SmtPolicy::Isolate)
     }
 
     /// One pCPU for the emulator alone, where that was asked for.
@@ -70,6 +65,18 @@ impl Case<'_> {
         let asked = matches!(&self.plan.request.policy,
             Policy::Best(best) if best.emulator == EmulatorPolicy::Isolate);
         asked && cpus.len() == 1
+    }
+
+    /// What the guest takes: the pCPUs that its vCPUs are bound to and, where the request wants
+    /// cores to itself, the other threads of those cores, which stay idle.
+    pub(super) fn cpus_taken(&self) -> CpuSet {
+        let bound = self.plan.binding.pcpus();
+        let alone = self.plan.binding.mode == Mode::Exclusive;
+        if alone && wants_idle_siblings(&self.plan.request) {
+            whole_cores(&self.host.topology, &bound)
+        } else {
+            bound
+        }
     }
 
     fn claims_memory(&mut self, topology: &VirtualTopology) {
@@ -114,7 +121,7 @@ impl Case<'_> {
                 tested.extend(cpus);
             }
         }
-        let untested = plan.binding.pcpus().difference(&tested);
+        let untested = self.cpus_taken().difference(&tested);
         if !untested.is_empty() {
             self.broken("requires-cover", format!("pCPUs {untested} are not tested again"));
         }
@@ -151,6 +158,20 @@ impl Case<'_> {
     }
 }
 
+/// Whether the request asks for cores of which only one thread is used.
+fn wants_idle_siblings(request: &Request) -> bool {
+    matches!(&request.policy, Policy::Best(best) if best.smt == SmtPolicy::Isolate)
+}
+
+/// These CPUs with every other thread of their cores.
+fn whole_cores(topology: &Topology, cpus: &CpuSet) -> CpuSet {
+    let mut whole = CpuSet::new();
+    for cpu in cpus.iter() {
+        whole.extend(&topology.siblings(cpu));
+    }
+    whole
+}
+
 fn shown(pages: &BTreeMap<(Pnode, PageSize), u64>) -> String {
     let each = pages.iter().map(|((node, size), n)| format!("{n} x {size} on node {node}"));
     let all: Vec<String> = each.collect();
@@ -161,4 +182,24 @@ fn shown(pages: &BTreeMap<(Pnode, PageSize), u64>) -> String {
 pub(super) fn pool_of(topology: &VirtualTopology, node: Pnode) -> Pnode {
     let together = topology.nodes.iter().find(|vnode| vnode.memory_nodes.contains(node));
     together.map_or(node, |vnode| vnode.memory_node())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_cores;
+    use numawise_model::{CpuSet, Pcpu};
+    use numawise_testkit::{Numbering, Shape};
+
+    /// Cores of two threads: 0 and 8, 1 and 9, ...; the claim of a guest that wants their siblings
+    /// idle is exactly that and neither a thread less nor a core more.
+    #[test]
+    fn idle_siblings_are_those_of_the_cores_that_are_bound() {
+        let shape = Shape { threads: 2, ..Shape::two_nodes(4, 1 << 30) };
+        assert_eq!(shape.numbering, Numbering::SiblingsApart);
+        let topology = shape.host().topology;
+        let set = |all: &[u32]| all.iter().copied().map(Pcpu).collect::<CpuSet>();
+        assert_eq!(whole_cores(&topology, &set(&[0, 1])), set(&[0, 1, 8, 9]));
+        assert_eq!(whole_cores(&topology, &set(&[0, 8])), set(&[0, 8]));
+        assert_eq!(whole_cores(&topology, &CpuSet::new()), CpuSet::new());
+    }
 }

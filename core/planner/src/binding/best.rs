@@ -352,7 +352,7 @@ fn remark(ready: &Ready, fit: &Fit, best: &Best, notes: &mut Notes) {
             .filter(|part| ready.stock.area(part.area).whole_cores < part.pcpus.len() as u32);
         let mut nodes = NodeSet::new();
         shared.for_each(|part| nodes.extend(&ready.layout.areas[part.area].nodes));
-        notes.finding(Severity::Warning, FindingKind::CoresShared { nodes });
+        notes.finding(Severity::Warning, FindingKind::SmtNotAvoided { nodes });
     }
     let spread = matches!(best.l3, L3Policy::Spread | L3Policy::Exactly(_));
     let shares: Vec<u32> =

@@ -121,7 +121,7 @@ pub fn sees_other_memory(of: Vnode, expected_bytes: u64, seen_bytes: u64) -> Sai
 
 pub fn undefined() -> Said {
     say("the guest is no longer defined, and numawise still holds CPUs and memory for it")
-        .way("`numawise unbind GUEST` gives them back")
+        .way("the next `numawise bind` on this host gives them back")
 }
 
 pub fn exclusive_cpus_shared(cpus: &CpuSet, with: &Owner) -> Said {

@@ -61,7 +61,7 @@ pub fn emulator_beside_vcpus(cpus: &CpuSet) -> Said {
     .way("reserve whole cores for the host in /etc/numawise/config.toml")
 }
 
-pub fn cores_shared(on: &NodeSet) -> Said {
+pub fn smt_not_avoided(on: &NodeSet) -> Said {
     say(format!(
         "{} {} too few whole cores left: vCPUs share cores there",
         nodes(on),

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// Kernel files have a page at most, masks of 8,192 CPUs 2,304 bytes; for `/proc/stat` it grows.
 pub const BUFFER_BYTES: usize = 1 << 14;
-/// Nothing that is read here comes near it.
-const MAX_FILE_BYTES: usize = 16 << 20;
+/// Nothing that is read here comes near it: `/proc/interrupts` of 1,024 CPUs has 20 MB.
+const MAX_FILE_BYTES: usize = 64 << 20;
 
 #[derive(Clone, Debug)]
 pub struct DirectoryRoot {
@@ -66,8 +66,8 @@ impl DirectoryRoot {
             let got = match rustix::io::read(&file, &mut buffer[length..]) {
                 Ok(got) => got,
                 Err(Errno::INTR) => continue,
-                // A device that went away between opening and reading.
-                Err(Errno::NODEV | Errno::NXIO) => return Ok(None),
+                // A device or process that went away between opening and reading.
+                Err(Errno::NODEV | Errno::NXIO | Errno::SRCH) => return Ok(None),
                 Err(error) => return Err(self.io(path, error)),
             };
             length += got;
@@ -106,6 +106,12 @@ impl DirectoryRoot {
         Ok(self.open_at(path, OFlags::PATH | OFlags::DIRECTORY)?.is_some())
     }
 
+    pub fn is_read_only(&self, path: &str) -> Option<bool> {
+        let handle = self.open_at(path, OFlags::PATH).ok().flatten()?;
+        let found = rustix::fs::fstat(&handle).ok()?;
+        Some(!Mode::from_raw_mode(found.st_mode).contains(Mode::WUSR))
+    }
+
     pub fn link(&self, path: &str) -> Result<Option<String>, ReadError> {
         let target = if self.confined {
             // Only an open is resolved inside the directory; the link is read by its handle.
@@ -135,7 +141,9 @@ impl DirectoryRoot {
         };
         match opened {
             Ok(handle) => Ok(Some(handle)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO) => Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO | Errno::SRCH) => {
+                Ok(None)
+            }
             Err(error) => Err(self.io(path, error)),
         }
     }

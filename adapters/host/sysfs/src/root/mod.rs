@@ -156,6 +156,31 @@ impl<'r> Reader<'r> {
         Ok(Some(ids))
     }
 
+    /// The numbers among the names in a directory, ascending; nothing of it is remembered.
+    pub fn numbers(&mut self, path: &str) -> Result<Option<Vec<u32>>, ReadError> {
+        let Some(names) = self.list_directory(path)? else { return Ok(None) };
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        numbers.sort_unstable();
+        Ok(Some(numbers))
+    }
+
+    /// Reads without remembering: what is only looked through does not belong in a capture.
+    pub fn unrecorded<T>(&mut self, look: impl FnOnce(&mut Self) -> T) -> T {
+        let record = self.record.take();
+        let found = look(self);
+        self.record = record;
+        found
+    }
+
+    /// Whether not even its owner may write a file; `None` where there is no such file, and in an
+    /// archive, which has no modes of the kernel's.
+    pub fn is_read_only(&self, path: &str) -> Option<bool> {
+        match self.root {
+            Root::Directory(directory) => directory.is_read_only(path),
+            Root::Tree(_) => None,
+        }
+    }
+
     pub fn is_directory(&mut self, path: &str) -> Result<bool, ReadError> {
         let found = match self.root {
             Root::Directory(directory) => directory.is_directory(path)?,

@@ -3,11 +3,15 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test -p numawise-sysfs fixtures` writes both anew.
 
+use crate::disturbed::disturbed_64;
 use crate::scene::{FAST, STRICT, files, fixtures, pack};
 use crate::xml::summary;
 use expect_test::expect_file;
-use numawise_model::{CpuSet, Host, Locality, NodeSet, PageSize, Pnode, parse_list};
-use numawise_sysfs::{Source, open, read_host};
+use numawise_model::{
+    CpuSet, Host, Interrupt, KernelThread, Locality, NodeSet, PageSize, Pnode, Surroundings,
+    Unread, parse_list,
+};
+use numawise_sysfs::{Source, open, read_host, read_surroundings};
 use numawise_testkit::Shape;
 use numawise_testkit::sysfs_tree::{Files, files as files_of, mask};
 use std::fs;
@@ -31,6 +35,7 @@ fn shapes() -> Vec<(&'static str, Files)> {
         ("pci-devices", pci_devices()),
         ("virtual-machine", virtual_machine()),
         ("contradictions", contradictions()),
+        ("disturbed-64", disturbed_64()),
     ]
 }
 
@@ -40,11 +45,11 @@ fn small(cores: u32) -> Host {
     Shape { hugepages: [(PageSize::HUGE_2M, 16)].into(), ..shape }.host()
 }
 
-fn set(text: &str) -> CpuSet {
+pub fn set(text: &str) -> CpuSet {
     parse_list(text).expect("a list of CPUs")
 }
 
-fn put(files: &mut Files, path: String, content: &str) {
+pub fn put(files: &mut Files, path: String, content: &str) {
     files.insert(path, format!("{content}\n"));
 }
 
@@ -327,7 +332,32 @@ fn noted(source: &Source, host: &Host) -> String {
     for finding in strict.findings.iter().filter(|finding| !host.findings.contains(finding)) {
         text.push_str(&format!("\nstrict: {:?} {:?}", finding.severity, finding.kind));
     }
+    text.push_str(&noted_surroundings(source));
     text.push('\n');
+    text
+}
+
+/// Of a capture that holds none of it, nothing.
+fn noted_surroundings(source: &Source) -> String {
+    let around = read_surroundings(source).expect("read");
+    if around == Surroundings::unread(&Unread::NotInCapture) {
+        return String::new();
+    }
+    let mut text = String::new();
+    for interrupt in around.interrupts.iter().flatten() {
+        let Interrupt { number, name, fired, effective, kernel_managed, .. } = interrupt;
+        let effective = effective.as_ref().map(ToString::to_string);
+        text.push_str(&format!("\ninterrupt {number} {name} x {fired} on {effective:?}"));
+        text.push_str(if *kernel_managed { " managed" } else { "" });
+    }
+    for KernelThread { pid, name, cpus } in around.kernel_threads.iter().flatten() {
+        text.push_str(&format!("\nkernel thread {pid} {name} on {cpus}"));
+    }
+    let Surroundings { workqueue_cpus, ksm, zone_reclaim_mode, numa_balancing, .. } = around;
+    text.push_str(&format!("\nworkqueues {}", workqueue_cpus.expect("it is there")));
+    let (ksm, zone_reclaim) = (ksm.expect("it is there"), zone_reclaim_mode.expect("it is there"));
+    let balancing = numa_balancing.expect("it is there");
+    text.push_str(&format!("\n{ksm:?}, zone reclaim {zone_reclaim}, balancing {balancing}"));
     text
 }
 

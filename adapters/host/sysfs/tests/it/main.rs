@@ -2,9 +2,11 @@
 
 mod captures;
 mod corpus;
+mod disturbed;
 mod fixtures;
 mod guests_cgroup;
 mod hostile;
 mod scene;
 mod shapes;
+mod surroundings;
 mod xml;

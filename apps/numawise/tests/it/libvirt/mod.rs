@@ -2,6 +2,7 @@
 //! own, in a mount namespace and root of its own. Where that cannot be had each test says that it is
 //! skipped.
 
+mod audited;
 mod booted;
 mod crashes;
 mod definitions;
