@@ -105,6 +105,7 @@ fn placed(host: Host, all: &[Wanted], reserve: bool) -> (Audit, Vec<Plan>) {
         shutdown: ShutdownOptions { timeout: Duration::from_secs(1), force: true },
         emit: RefCell::new(Box::new(|_| ())),
         probe: Box::new(|_| ()),
+        open_peer: Box::new(|uri| Err(numawise_engine::ports::PortError::NotFound(uri.to_owned()))),
     };
     let mut plans = Vec::new();
     for (n, wanted) in all.iter().enumerate() {
