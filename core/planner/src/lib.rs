@@ -84,6 +84,7 @@ mod changes;
 mod emulator;
 pub mod fit;
 mod fitness;
+pub mod fleet;
 mod frozen;
 mod guest_cpu;
 mod memory;
