@@ -22,8 +22,8 @@ pub struct Index {
     vacant: Vec<u32>,
     /// Classes of a host's areas, with where its entry is found.
     of_host: Vec<Box<[Listed]>>,
-    /// Empty hosts last, the fullest first.
-    by_left: BTreeSet<(bool, u32, u32)>,
+    /// Empty hosts last, the fullest first; with the free threads of their largest areas.
+    by_left: BTreeMap<(bool, u32, u32), Largest>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,9 @@ struct Listed {
 
 /// For each page size the rounded number of pages.
 type Memory = [u8; SIZES];
+
+/// Free threads of the areas that have the most, descending; what is above 255 is 255.
+pub type Largest = [u8; 8];
 
 /// An area: free threads of its host, the host, the area.
 type Member = (u32, u32, u16);
@@ -65,7 +68,7 @@ impl Index {
             Listed { class, memory, left: entry.left, empty }
         });
         let listed: Box<[Listed]> = listed.collect();
-        self.by_left.insert((empty, entry.left, host));
+        self.by_left.insert((empty, entry.left, host), largest(&entry.stock));
         match self.of_host.get_mut(host as usize) {
             Some(known) => *known = listed,
             None => self.of_host.push(listed),
@@ -126,10 +129,10 @@ impl Index {
     }
 
     /// Hosts with at least so many free threads: those with guests first, the fullest first.
-    pub fn hosts_with(&self, threads: u32) -> impl Iterator<Item = usize> + '_ {
+    pub fn hosts_with(&self, threads: u32) -> impl Iterator<Item = (usize, &Largest)> + '_ {
         let used = self.by_left.range((false, threads, 0)..(true, 0, 0));
         let empty = self.by_left.range((true, threads, 0)..);
-        used.chain(empty).map(|(_, _, host)| *host as usize)
+        used.chain(empty).map(|((_, _, host), largest)| (*host as usize, largest))
     }
 
     /// The same areas in the same classes, whatever the classes are numbered.
@@ -184,6 +187,19 @@ impl Need {
     pub fn new(size: PageSize, pages: u64) -> Self {
         Self { pages, rounded: rounded(pages), slot: slot(size) }
     }
+}
+
+fn largest(stock: &Stock) -> Largest {
+    let mut largest = Largest::default();
+    for places in stock.areas() {
+        let mut threads = u8::try_from(places.threads).unwrap_or(u8::MAX);
+        for known in &mut largest {
+            if threads > *known {
+                std::mem::swap(&mut threads, known);
+            }
+        }
+    }
+    largest
 }
 
 /// Where a page size is counted: base pages, 2M, 1G, and one for any other.

@@ -24,8 +24,8 @@
 //!    an area, fewest areas, even parts, smallest distance, fewest areas against `avoid`, the L3
 //!    policy (under `compact` the number of domains).
 //! 2. What the fleet loses: no host that is empty is opened; fewest wholly free areas opened and not
-//!    filled; fewest wholly free L3 domains opened and not filled; the fewest places left over in
-//!    the areas used; then the host with the fewest places left over.
+//!    filled; for a guest in one area fewest wholly free L3 domains opened and not filled, the
+//!    fewest threads left over in its area, then on its host; for others the fewest on the host.
 //! 3. The host that was added first.
 //!
 //! What tells apart two places on the *same* area (cores, use, ids) is the business of the search
@@ -38,7 +38,9 @@
 //! classes, and inside a class by memory and by how full their host is. All of the rank but the
 //! last two numbers belongs to the class, so [`choose`] bounds each class from its counts, looks at
 //! the best first, and asks `fit` once for each class until no other can be better. Guests of
-//! several areas are tried host by host, the fullest first, hosts in the same state once.
+//! two equal areas are tried host by host, the fullest first, and there pair of areas by pair, until
+//! no fuller host is left; empty hosts of one make are asked once. What needs unequal parts comes
+//! after all that, and of it some answers are compared.
 //!
 //! A batch ([`batch`]) is placed largest first, and mended by moving what was placed before. Making
 //! room ([`room`]) is the same search with guests that have their places already.

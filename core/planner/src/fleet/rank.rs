@@ -18,22 +18,24 @@ pub struct Rank {
     pub opened_hosts: u32,
     pub opened_areas: u32,
     pub opened_domains: u64,
-    pub left_in_areas: u32,
-    pub left_in_host: u32,
+    /// Free threads left over in the areas used and in the host; for guests of several areas in the
+    /// host and in the areas.
+    pub left_over: [u32; 2],
 }
 
 impl Rank {
     pub fn of(fleet: &Fleet, host: usize, fit: &Fit, wanted: &Wanted) -> Self {
         let stock = fleet.stock(host);
         let held = Held::of(fit, fleet.layout(host), wanted);
-        let (mut opened_areas, mut left_in_areas) = (0, 0);
+        let in_host = fleet.left(host).saturating_sub(held.cpus.len() as u32);
+        let (mut opened_areas, mut in_areas) = (0, 0);
         for part in &fit.parts {
             let taken = (part.pcpus.len() + part.kept_idle.len()) as u32;
             let free = stock.area(part.area).threads;
             let left = free.saturating_sub(taken);
             let wholly_free = free == fleet.whole(host).area(part.area).threads;
             opened_areas += u32::from(wholly_free && left > 0);
-            left_in_areas += left;
+            in_areas += left;
         }
         let compact = wanted.l3 == L3Policy::Compact;
         let [first, second, third] = fit.score.l3;
@@ -46,15 +48,14 @@ impl Rank {
             l3: if compact { [first, 0, 0] } else { [first, second, third] },
             opened_hosts: u32::from(fleet.has_no_guest(host)),
             opened_areas,
-            opened_domains: if compact { second } else { 0 },
-            left_in_areas,
-            left_in_host: fleet.left(host).saturating_sub(held.cpus.len() as u32),
+            opened_domains: if compact && fit.parts.len() == 1 { second } else { 0 },
+            left_over: if fit.parts.len() == 1 { [in_areas, in_host] } else { [in_host, in_areas] },
         }
     }
 
     /// Without what differs between members of a class.
     pub fn of_class(self) -> Self {
-        Self { left_in_host: 0, ..self }
+        Self { left_over: [self.left_over[0], 0], ..self }
     }
 
     /// No better rank is found in the class, for a guest in one area.
@@ -71,7 +72,7 @@ impl Rank {
             SmtPolicy::Avoid if !shared => places.whole_cores,
             smt => seats(places, smt),
         };
-        let (domains, opened) = if compact { fewest(class, vcpus, seat) } else { (0, 0) };
+        let (domains, opened) = if compact { fewest(&class.domains, vcpus, seat) } else { (0, 0) };
         Self {
             areas: 1,
             sharing_areas: u64::from(shared),
@@ -79,7 +80,7 @@ impl Rank {
             opened_hosts: class.empty_hosts.into(),
             opened_areas: u32::from(class.wholly_free && left_in_areas > 0),
             opened_domains: opened,
-            left_in_areas,
+            left_over: [left_in_areas, 0],
             ..Self::default()
         }
     }
@@ -95,15 +96,15 @@ pub fn seats(places: Places, smt: SmtPolicy) -> u32 {
 }
 
 /// The fewest domains that seat so many, and at least how many free ones that opens unfilled.
-fn fewest(class: &Class, vcpus: u32, seat: impl Fn(Places) -> u32) -> (u64, u64) {
+pub fn fewest(free: &[(Places, u32)], vcpus: u32, seat: impl Fn(Places) -> u32) -> (u64, u64) {
     let is_free = |places: &Places, width: u32| places.threads == width;
-    let one = || class.domains.iter().filter(|(places, _)| seat(*places) >= vcpus);
+    let one = || free.iter().filter(|(places, _)| seat(*places) >= vcpus);
     if one().next().is_some() {
         let unopened =
             |(places, width): &(Places, u32)| !is_free(places, *width) || seat(*places) == vcpus;
         return (1, u64::from(!one().any(unopened)));
     }
-    let mut capacities: Vec<u32> = class.domains.iter().map(|(places, _)| seat(*places)).collect();
+    let mut capacities: Vec<u32> = free.iter().map(|(places, _)| seat(*places)).collect();
     capacities.sort_unstable_by(|a, b| b.cmp(a));
     let mut held = 0;
     let needed = capacities.iter().position(|capacity| {
@@ -111,18 +112,15 @@ fn fewest(class: &Class, vcpus: u32, seat: impl Fn(Places) -> u32) -> (u64, u64)
         held >= vcpus
     });
     let domains = needed.map_or(capacities.len() + 1, |index| index + 1);
-    let opened = if domains == 2 { opened_by_pairs(class, vcpus, seat) } else { 0 };
+    let opened = if domains == 2 { opened_by_pairs(free, vcpus, seat) } else { 0 };
     (domains as u64, opened)
 }
 
 /// With two domains: none is opened unfilled when both are filled, or when one that is not wholly
 /// free can leave over what is left over.
-fn opened_by_pairs(class: &Class, vcpus: u32, seat: impl Fn(Places) -> u32) -> u64 {
-    let domains: Vec<(u32, bool)> = class
-        .domains
-        .iter()
-        .map(|(places, width)| (seat(*places), places.threads == *width))
-        .collect();
+fn opened_by_pairs(free: &[(Places, u32)], vcpus: u32, seat: impl Fn(Places) -> u32) -> u64 {
+    let domains: Vec<(u32, bool)> =
+        free.iter().map(|(places, width)| (seat(*places), places.threads == *width)).collect();
     let unopened = |a: &(u32, bool), b: &(u32, bool)| {
         let Some(over) = (a.0 + b.0).checked_sub(vcpus) else { return false };
         let takes = |(seats, free): &(u32, bool)| if *free { 0 } else { seats.saturating_sub(1) };

@@ -22,7 +22,7 @@
 //! A step runs only when its target is free, counting what the guest itself has. Steps are put in
 //! such an order, and an answer for which there is none is no answer.
 
-use super::choose::{Choice, choose, in_area};
+use super::choose::{Choice, choose, choose_in_area};
 use super::groups::Allowed;
 use super::{Bound, Fleet, Held};
 use crate::fit::{Cells, Fit, Wanted};
@@ -316,10 +316,8 @@ impl Search<'_> {
         }
         let areas = self.fleet.layout(host).areas.len();
         for area in 0..areas {
-            let inside = in_area(&resident.wanted, area, areas);
-            let mut allowed = Allowed::default();
-            allowed.restrict(host);
-            let Ok(choice) = choose(&self.fleet, &inside, &allowed, bound) else { continue };
+            let choice = choose_in_area(&self.fleet, &resident.wanted, host, area, bound);
+            let Some(choice) = choice else { continue };
             let step = self.step(guest, choice);
             self.fleet.take(host, &step.held);
             let place = self.place_on(host, wanted, bound);
