@@ -79,7 +79,7 @@ fn quality_table(args: &FleetArgs, seeds: u64) -> Result<bool> {
     let (mut worse, mut sums) = (0, [0i64; 4]);
     for (name, make) in makes() {
         for trace in &traces {
-            let compared = quality::compare(trace, &make, hosts_for(trace));
+            let compared = quality::compare(trace, &make, hosts_for(trace, &make));
             let quality::Compared { ours, pack, spread, .. } = &compared;
             let most = pack.placed.max(spread.placed);
             let least = pack.stranded.min(spread.stranded);
@@ -127,10 +127,22 @@ fn makes() -> [(&'static str, Make); 2] {
     [("2 x 48", Make::of(two)), ("8 x 32", scale::make())]
 }
 
-/// Hosts for about nine tenths of the most CPUs that are asked for at one time.
-fn hosts_for(trace: &Trace) -> usize {
-    let _ = trace;
-    8
+/// Hosts for seven tenths of the most vCPUs that there are at one time: every trace ends in a refusal.
+fn hosts_for(trace: &Trace, make: &Make) -> usize {
+    let mut sizes = BTreeMap::new();
+    let (mut now, mut most) = (0u64, 0u64);
+    for event in &trace.events {
+        match event {
+            trace::Event::Arrive { id, size } => {
+                now += u64::from(size.vcpus);
+                sizes.insert(*id, size.vcpus);
+            }
+            trace::Event::Depart { id } => now -= u64::from(sizes.remove(id).unwrap_or(0)),
+        }
+        most = most.max(now);
+    }
+    let threads: u64 = make.whole.areas().iter().map(|places| u64::from(places.threads)).sum();
+    (most * 7 / 10 / threads).max(2) as usize
 }
 
 fn scale_table(args: &FleetArgs) -> Result<bool> {
