@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 /// Of hosts where parts must be unequal or an area shared, so many with a place are compared.
-const PATIENCE: u32 = 8;
+const PATIENCE: u32 = 4;
 
 /// A place on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,9 @@ impl Search<'_> {
 
     /// Area by area, without the index.
     fn on_host(&mut self, host: Option<usize>, bound: &mut Bound) {
-        let Some(host) = host.filter(|host| self.could_hold(*host)) else { return };
+        let Some(host) = host.filter(|host| could_hold(self.fleet, *host, self.wanted)) else {
+            return;
+        };
         let (fleet, wanted) = (self.fleet, self.wanted);
         let areas = fleet.layout(host).areas.len();
         if matches!(wanted.cells, Cells::Free(_) | Cells::Count(1, _)) {
@@ -157,6 +159,7 @@ impl Search<'_> {
             self.by_host(bound, is_large, |search, host, bound| {
                 let equal = search.next(host, None);
                 search.ask_in_turn(equal, bound);
+                true
             });
         }
         if self.best.is_none() {
@@ -165,20 +168,22 @@ impl Search<'_> {
                 bound,
                 |_| true,
                 |search, host, bound| {
-                    if found < PATIENCE && bound.step() {
+                    if bound.step() {
                         found += u32::from(search.ask(host, None));
-                        search.gave_up |= found == PATIENCE;
                     }
+                    search.gave_up |= found == PATIENCE;
+                    found < PATIENCE
                 },
             );
         }
     }
 
+    /// Looks at hosts while that is wanted and while they could have a better rank.
     fn by_host(
         &mut self,
         bound: &mut Bound,
         is_large: impl Fn(&Largest) -> bool,
-        mut look_at: impl FnMut(&mut Self, usize, &mut Bound),
+        mut look_at: impl FnMut(&mut Self, usize, &mut Bound) -> bool,
     ) {
         let fleet = self.fleet;
         let at_best = self.at_best_anywhere();
@@ -200,8 +205,8 @@ impl Search<'_> {
             if no_guest {
                 seen.push(stock);
             }
-            if self.could_hold(host) {
-                look_at(self, host, bound);
+            if could_hold(fleet, host, self.wanted) && !look_at(self, host, bound) {
+                return;
             }
         }
     }
@@ -320,29 +325,6 @@ impl Search<'_> {
         fewest(&free, vcpus, |places| seats(places, smt)).0
     }
 
-    /// By seats and memory of each area alone.
-    fn could_hold(&self, host: usize) -> bool {
-        let (fleet, wanted) = (self.fleet, self.wanted);
-        let stock = fleet.stock(host);
-        let caps = (0..fleet.layout(host).areas.len()).map(|area| {
-            let seats = seats(stock.area(area), wanted.smt);
-            let pages = pages(fleet, host, area, wanted);
-            let due = u128::from(pages) + 1;
-            let by_pages =
-                (due * u128::from(wanted.vcpus)).div_ceil(u128::from(wanted.pages.max(1)));
-            seats.min(u32::try_from(by_pages).unwrap_or(u32::MAX))
-        });
-        match &wanted.cells {
-            Cells::Count(count, Parting::Even) if *count > 0 => {
-                let each = (wanted.vcpus / count).max(1);
-                // Cores are not divided, so a cell may be smaller by almost one.
-                let each = if wanted.vcpus.is_multiple_of(*count) { each } else { 1 };
-                caps.map(|cap| cap / each).sum::<u32>() >= *count
-            }
-            _ => caps.map(u64::from).sum::<u64>() >= u64::from(wanted.vcpus),
-        }
-    }
-
     /// The host, or these areas of it alone; whether there was a place.
     fn ask(&mut self, host: usize, areas: Option<&[usize]>) -> bool {
         let (fleet, wanted) = (self.fleet, self.wanted);
@@ -373,6 +355,27 @@ fn equal_cells(wanted: &Wanted) -> Option<u32> {
     match wanted.cells {
         Cells::Count(cells, Parting::Even | Parting::EvenFirst) if cells > 0 => Some(cells),
         _ => None,
+    }
+}
+
+/// By seats and memory of each area alone.
+pub(super) fn could_hold(fleet: &Fleet, host: usize, wanted: &Wanted) -> bool {
+    let stock = fleet.stock(host);
+    let caps = (0..fleet.layout(host).areas.len()).map(|area| {
+        let seats = seats(stock.area(area), wanted.smt);
+        let pages = pages(fleet, host, area, wanted);
+        let due = u128::from(pages) + 1;
+        let by_pages = (due * u128::from(wanted.vcpus)).div_ceil(u128::from(wanted.pages.max(1)));
+        seats.min(u32::try_from(by_pages).unwrap_or(u32::MAX))
+    });
+    match &wanted.cells {
+        Cells::Count(count, Parting::Even) if *count > 0 => {
+            // In whole cores, one part may be smaller by almost a core.
+            let width = fleet.layout(host).smt_width();
+            let each = (wanted.vcpus / count).saturating_sub(width - 1).max(1);
+            caps.map(|cap| cap / each).sum::<u32>() >= *count
+        }
+        _ => caps.map(u64::from).sum::<u64>() >= u64::from(wanted.vcpus),
     }
 }
 

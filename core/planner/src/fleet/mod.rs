@@ -66,6 +66,7 @@ pub mod evacuate;
 pub mod groups;
 mod index;
 mod rank;
+mod reasons;
 pub mod room;
 
 pub use batch::{Batch, Item, NotPlaced, Placed, place_all, place_most};
@@ -73,6 +74,7 @@ pub use choose::{Choice, NoPlace, choose};
 pub use evacuate::evacuate;
 pub use groups::{Group, GroupRule};
 pub use rank::Rank;
+pub use reasons::{WhyNot, why_not};
 pub use room::{Move, Resident, Room, make_room};
 
 use crate::fit::{Fit, Layout, Stock, Wanted};
