@@ -5,6 +5,7 @@
 pub mod checks;
 pub mod events;
 pub mod findings;
+pub mod fleet;
 pub mod labels;
 pub mod obstacles;
 pub mod predicates;

@@ -1,5 +1,6 @@
 //! Text for a terminal: pictures, tables and lists of sentences.
 
+mod fleet;
 mod frame;
 mod guest;
 mod host;
@@ -8,6 +9,10 @@ mod said;
 mod tables;
 mod tuning;
 
+pub use fleet::{
+    FleetMove, FleetPlace, FleetRank, FleetRefusal, fleet_all_or_nothing, fleet_cut_short,
+    fleet_moves, fleet_no_room, fleet_places, fleet_reasons, fleet_refusals, fleet_room,
+};
 pub use guest::guest;
 pub use host::host;
 pub use plan::{changes, plan, reasons};
