@@ -6,9 +6,9 @@ use numawise_documents::Wire;
 use numawise_documents::fleet::{FleetMoveDoc, FleetPartDoc, FleetPlaceDoc, FleetRefusalDoc};
 use numawise_documents::wire::{IdDoc, ListDoc};
 use numawise_model::{CpuSet, NodeSet};
-use numawise_planner::fit::{Fit, Wanted};
+use numawise_planner::fit::Fit;
 use numawise_planner::fleet::groups::Allowed;
-use numawise_planner::fleet::{Move, Placed, why_not};
+use numawise_planner::fleet::{Fleet, Move, Placed, why_not};
 use numawise_render::text::{FleetMove, FleetPlace, FleetRank, FleetRefusal};
 
 pub fn place_doc(source: &FleetSource, request: &str, placed: &Placed) -> FleetPlaceDoc {
@@ -71,18 +71,9 @@ fn reached(source: &FleetSource, host: usize, fit: &Fit) -> (NodeSet, CpuSet) {
     (nodes, pcpus)
 }
 
-pub fn refusal_row(source: &FleetSource, asked: &Asked, certain: bool) -> FleetRefusal {
-    refusal_on(source, asked, &Allowed::default(), certain)
-}
-
-/// On the hosts that are allowed.
-pub fn refusal_on(
-    source: &FleetSource,
-    asked: &Asked,
-    allowed: &Allowed,
-    certain: bool,
-) -> FleetRefusal {
-    let why = why_not(&source.fleet, wanted(asked), allowed);
+/// What stands against a request on a fleet as it is, on the hosts that are allowed.
+pub fn refusal_row(fleet: &Fleet, asked: &Asked, allowed: &Allowed, certain: bool) -> FleetRefusal {
+    let why = why_not(fleet, &asked.item.wanted, allowed);
     FleetRefusal {
         request: asked.name.clone(),
         certain,
@@ -94,15 +85,10 @@ pub fn refusal_on(
     }
 }
 
-fn wanted(asked: &Asked) -> &Wanted {
-    &asked.item.wanted
-}
-
-pub fn refusal_doc(source: &FleetSource, asked: &Asked, certain: bool) -> FleetRefusalDoc {
-    let row = refusal_row(source, asked, certain);
+pub fn refusal_doc(row: &FleetRefusal) -> FleetRefusalDoc {
     FleetRefusalDoc {
-        request: row.request,
-        certain,
+        request: row.request.clone(),
+        certain: row.certain,
         hosts: row.hosts,
         hosts_against_rules: row.against_rules,
         hosts_short_of_cpus: row.short_of_cpus,

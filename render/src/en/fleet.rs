@@ -89,7 +89,10 @@ pub fn refusal(refusal: &FleetRefusal) -> Said {
     for (hosts_so, what) in facts.into_iter().filter(|(hosts_so, _)| *hosts_so > 0) {
         said = said.fact(format!("{}: {what}", hosts(hosts_so)));
     }
-    said.way("make room by moving guests: numawise fleet defrag --hosts DIR --for '...'")
+    let full = refusal.short_of_cpus + refusal.without_a_way > 0;
+    said.way_if(full, "make room by moving guests: numawise fleet defrag --hosts DIR --for '...'")
+        .way_if(refusal.short_of_memory > 0, "ask for less memory or another page-size")
+        .way_if(refusal.against_rules == refusal.hosts, "loosen the group rule, or add hosts to it")
 }
 
 fn hosts(hosts: u32) -> String {

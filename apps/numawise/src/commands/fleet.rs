@@ -13,8 +13,8 @@ use numawise_documents::fleet::{FleetMovesDoc, FleetPlanDoc};
 use numawise_model::HostId;
 use numawise_planner::fleet::groups::{Allowed, Groups};
 use numawise_planner::fleet::{
-    Batch, Bound, Held, Item, NotPlaced, Placed, Room, choose, evacuate, make_room, place_all,
-    place_most,
+    Batch, Bound, Fleet, Held, Item, NotPlaced, Placed, Room, choose, evacuate, make_room,
+    place_all, place_most,
 };
 use numawise_render::text;
 use std::path::PathBuf;
@@ -96,15 +96,22 @@ pub fn run(global: &GlobalArgs, command: &FleetCommand) -> Result<ExitCode> {
 }
 
 fn plan(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
-    let mut source = fleet_source::read(global, &args.fleet.hosts)?;
+    let source = fleet_source::read(global, &args.fleet.hosts)?;
     let asked = fleet_requests::read(&args.requests)?;
     let items: Vec<Item> = asked.iter().map(|asked| asked.item.clone()).collect();
-    let (batch, missing) = args.fleet.bounded(|bound| place(args, &mut source, &items, bound));
+    let answer = args.fleet.bounded(|bound| place(args, &source, &items, bound));
+    let Answer { batch, missing, view, groups, is_certain } = &answer;
     let placed = || asked.iter().zip(&batch.placed).filter_map(|(a, p)| Some((a, p.as_ref()?)));
-    let refused = missing.items.iter().map(|item| (&asked[*item], missing.is_certain));
+    let refusals: Vec<_> = missing
+        .iter()
+        .map(|item| {
+            let allowed = groups.allowed(view, &items[*item].groups);
+            refusal_row(view, &asked[*item], &allowed, *is_certain)
+        })
+        .collect();
     let doc = FleetPlanDoc::new(
         placed().map(|(asked, placed)| place_doc(&source, &asked.name, placed)).collect(),
-        refused.clone().map(|(asked, certain)| refusal_doc(&source, asked, certain)).collect(),
+        refusals.iter().map(refusal_doc).collect(),
         batch.is_cut_short,
     );
     args.fleet.write(&doc.to_json())?;
@@ -123,8 +130,6 @@ fn plan(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
     if batch.is_cut_short {
         output::print(text::fleet_cut_short())?;
     }
-    let refusals: Vec<_> =
-        refused.map(|(asked, certain)| refusal_row(&source, asked, certain)).collect();
     if !refusals.is_empty() {
         output::remark(&text::fleet_refusals(&refusals, &look));
         if rows.is_empty() && !args.most && !args.in_order {
@@ -135,37 +140,51 @@ fn plan(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// What is placed, and what is not.
-fn place(
-    args: &PlanArgs,
-    source: &mut FleetSource,
+/// What is placed and what is not, and the fleet in which it has no place.
+struct Answer {
+    batch: Batch,
+    missing: Vec<usize>,
+    is_certain: bool,
+    view: Fleet,
+    groups: Groups,
+}
+
+fn place(args: &PlanArgs, source: &FleetSource, items: &[Item], bound: &mut Bound) -> Answer {
+    let (mut view, mut groups) = (source.fleet.clone(), Groups::default());
+    if args.in_order {
+        let (batch, no) = in_order(&mut view, &mut groups, items, bound);
+        return Answer { batch, missing: no.items, is_certain: no.is_certain, view, groups };
+    }
+    let base = Allowed::default();
+    let all = (!args.most).then(|| place_all(&mut view, &mut groups, items, &base, bound));
+    match all {
+        Some(Ok(batch)) => Answer { batch, missing: Vec::new(), is_certain: false, view, groups },
+        Some(Err(no)) if no.is_certain => {
+            let batch = Batch { is_cut_short: bound.is_reached(), ..Batch::default() };
+            Answer { batch, missing: no.items, is_certain: true, view, groups }
+        }
+        // Why there is no place is told beside the others having theirs.
+        refused => {
+            let batch = place_most(&mut view, &mut groups, items, &base, bound);
+            let missing = (0..items.len()).filter(|item| batch.placed[*item].is_none()).collect();
+            let batch = match refused {
+                None => batch,
+                Some(_) => Batch { placed: Vec::new(), ..batch },
+            };
+            Answer { batch, missing, is_certain: false, view, groups }
+        }
+    }
+}
+
+fn in_order(
+    fleet: &mut Fleet,
+    groups: &mut Groups,
     items: &[Item],
     bound: &mut Bound,
 ) -> (Batch, NotPlaced) {
-    let (fleet, groups, base) = (&mut source.fleet, &mut Groups::default(), Allowed::default());
-    if args.in_order {
-        return in_order(source, items, bound);
-    }
-    let none = NotPlaced { items: Vec::new(), is_certain: false };
-    if !args.most {
-        let cut_short =
-            |bound: &Bound| Batch { is_cut_short: bound.is_reached(), ..Batch::default() };
-        return match place_all(fleet, groups, items, &base, bound) {
-            Ok(batch) => (batch, none),
-            Err(not_placed) => (cut_short(bound), not_placed),
-        };
-    }
-    let batch = place_most(fleet, groups, items, &base, bound);
-    let items = (0..items.len()).filter(|item| batch.placed[*item].is_none()).collect();
-    (batch, NotPlaced { items, ..none })
-}
-
-fn in_order(source: &mut FleetSource, items: &[Item], bound: &mut Bound) -> (Batch, NotPlaced) {
-    let mut groups = Groups::default();
     let mut batch = Batch::default();
     let mut missing = NotPlaced { items: Vec::new(), is_certain: true };
     for (index, item) in items.iter().enumerate() {
-        let fleet = &mut source.fleet;
         let allowed = groups.allowed(fleet, &item.groups);
         let placed = match choose(fleet, &item.wanted, &allowed, bound) {
             Ok(choice) => {
@@ -249,7 +268,7 @@ fn empty(global: &GlobalArgs, args: &EvacuateArgs) -> Result<ExitCode> {
                     let wanted = source.residents[*guest].wanted.clone();
                     let item = Item { wanted, groups: Vec::new() };
                     let asked = Asked { name: source.names[*guest].clone(), item };
-                    crate::fleet_report::refusal_on(&source, &asked, &elsewhere, no.is_certain)
+                    refusal_row(&source.fleet, &asked, &elsewhere, no.is_certain)
                 })
                 .collect();
             output::remark(&text::fleet_refusals(&rows, &look));

@@ -6,8 +6,8 @@
 //! request would fit without it, and finds another place, if need be in the same way. That goes on
 //! to a depth, and until the bound is reached. Guests that were there before are never moved.
 //!
-//! A refusal is certain when some request alone has no place, or when there are more vCPUs than free
-//! threads. Else it says that no way was found.
+//! A refusal is certain when some request alone has no place, when there are more vCPUs than free
+//! threads, or when a group has more members than there are hosts or racks for them. Else it says that no way was found.
 
 use super::choose::{Choice, choose};
 use super::groups::{Allowed, Group, GroupRule, Groups};
@@ -93,15 +93,18 @@ fn certainly_impossible(
     if wanted > free {
         return Some((0..items.len()).collect());
     }
-    let mut none = Vec::new();
+    let tied: Vec<&[Group]> = items.iter().map(|item| item.groups.as_slice()).collect();
+    let mut none = groups.too_many(fleet, base, &tied);
     for (index, item) in items.iter().enumerate() {
         let allowed = groups.allowed(fleet, &item.groups).and(base);
         if let Err(no) = choose(fleet, &item.wanted, &allowed, bound)
             && no.is_certain
+            && !none.contains(&index)
         {
             none.push(index);
         }
     }
+    none.sort_unstable();
     (!none.is_empty()).then_some(none)
 }
 

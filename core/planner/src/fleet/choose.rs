@@ -222,11 +222,20 @@ impl Search<'_> {
             let areas = make.layout.areas.len();
             (0..areas).flat_map(move |a| (a + 1..areas).map(move |b| make.layout.between(a, b)))
         });
-        // Parts differ by less than a core: two halves have the largest product, this the smallest.
-        let least = (vcpus / 2).saturating_sub(16) * (vcpus / 2 + 16).min(vcpus);
-        let halves = (vcpus / 2) * (vcpus / 2);
-        let pairs = if self.halves_are_whole() { halves } else { least };
-        Rank { areas: 2, distance: pairs * between.min().unwrap_or(0), ..Rank::default() }
+        let between = between.min().unwrap_or(0);
+        if !self.halves_are_whole() {
+            // Parts differ by less than two cores: of such parts these have the smallest product.
+            let least = (vcpus / 2).saturating_sub(16) * (vcpus / 2 + 16).min(vcpus);
+            return Rank { areas: 2, distance: least * between, ..Rank::default() };
+        }
+        let domains = fleet.makes.iter().flat_map(|make| {
+            let areas = 0..make.layout.areas.len();
+            areas.map(|area| {
+                self.fewest_domains(&make.layout, &make.whole, area, self.wanted.vcpus / 2)
+            })
+        });
+        let distance = (vcpus / 2) * (vcpus / 2) * between;
+        Rank { areas: 2, distance, l3: [2 * domains.min().unwrap_or(0), 0, 0], ..Rank::default() }
     }
 
     /// Both halves are whole cores on every make, or cores do not count.
@@ -291,7 +300,7 @@ impl Search<'_> {
             u32::from(wholly_free && left(area) > 0)
         };
         let l3: Vec<u64> =
-            holding.iter().map(|area| self.fewest_domains(host, *area, each)).collect();
+            holding.iter().map(|area| self.fewest_domains(layout, stock, *area, each)).collect();
         let pairs = (0..holding.len())
             .flat_map(|first| (first + 1..holding.len()).map(move |second| (first, second)));
         let ranks = pairs.map(|(first, second)| {
@@ -310,13 +319,12 @@ impl Search<'_> {
     }
 
     /// Of an area alone, under `compact`: how many domains so many vCPUs take.
-    fn fewest_domains(&self, host: usize, area: usize, vcpus: u32) -> u64 {
-        let (stock, smt) = (self.fleet.stock(host), self.wanted.smt);
+    fn fewest_domains(&self, layout: &Layout, stock: &Stock, area: usize, vcpus: u32) -> u64 {
+        let smt = self.wanted.smt;
         // Under `avoid` it depends on the other area whether cores are shared.
         if self.wanted.l3 != L3Policy::Compact || smt == SmtPolicy::Avoid {
             return 0;
         }
-        let layout = self.fleet.layout(host);
         let segments = layout.areas[area].segments.clone();
         let free: Vec<(Places, u32)> = segments
             .map(|segment| (stock.segment(segment), layout.segments[segment].width))

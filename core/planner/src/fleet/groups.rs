@@ -53,6 +53,26 @@ impl Groups {
         }
     }
 
+    /// Requests of groups that have more members than there are hosts, or racks, for them.
+    pub fn too_many(&self, fleet: &Fleet, base: &Allowed, items: &[&[Group]]) -> Vec<usize> {
+        let hosts = || (0..fleet.len()).filter(|host| base.allows(fleet, *host));
+        let racks: BTreeSet<u32> = hosts().filter_map(|host| fleet.hosts[host].rack).collect();
+        let mut members: BTreeMap<&Group, Vec<usize>> = BTreeMap::new();
+        for (item, groups) in items.iter().enumerate() {
+            groups.iter().for_each(|group| members.entry(group).or_default().push(item));
+        }
+        let is_too_many = |group: &Group, members: usize| {
+            let all = members + self.hosts.get(group).map_or(0, Vec::len);
+            match group.rule {
+                GroupRule::Apart => all > hosts().count(),
+                GroupRule::PerRack => all > racks.len(),
+                GroupRule::Together => false,
+            }
+        };
+        members.retain(|group, members| is_too_many(group, members.len()));
+        members.into_values().flatten().collect::<BTreeSet<usize>>().into_iter().collect()
+    }
+
     pub fn allowed(&self, fleet: &Fleet, groups: &[Group]) -> Allowed {
         let mut allowed = Allowed::default();
         for group in groups {

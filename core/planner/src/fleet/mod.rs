@@ -65,6 +65,7 @@ pub mod choose;
 pub mod evacuate;
 pub mod groups;
 mod index;
+mod order;
 mod rank;
 mod reasons;
 pub mod room;

@@ -16,14 +16,10 @@
 //! That a number of moves is the fewest is said where all smaller numbers are excluded. One doubt can
 //! remain there: a guest and the request may both fit on a host in a way that neither going first
 //! finds. Where that might have been the case, the answer is the best found.
-//!
-//! # Order
-//!
-//! A step runs only when its target is free, counting what the guest itself has. Steps are put in
-//! such an order, and an answer for which there is none is no answer.
 
 use super::choose::{Choice, choose, choose_in_area};
 use super::groups::Allowed;
+use super::order::{Cost, in_order};
 use super::{Bound, Fleet, Held};
 use crate::fit::{Cells, Fit, Wanted};
 use std::collections::BTreeMap;
@@ -383,32 +379,12 @@ impl Search<'_> {
     }
 
     fn cost(&self, moves: &[Move]) -> Cost {
-        let migrations = moves.iter().filter(|step| !step.is_repin()).count();
-        let moved = moves.iter().map(|step| self.residents[step.resident].held.cpus.len()).sum();
-        Cost { moves: moves.len(), migrations, moved }
+        Cost::of(moves, self.residents)
     }
 
-    /// Each step on what is free when it runs, or nothing.
-    fn ordered(&mut self, mut waiting: Vec<Move>, place: Choice) -> Option<Room> {
-        let mut done: Vec<Move> = Vec::new();
-        while let Some(next) = (0..waiting.len()).find(|step| self.may_run(&waiting[*step])) {
-            let step = waiting.remove(next);
-            self.leave(&[step.resident]);
-            self.fleet.take(step.to, &step.held);
-            done.push(step);
-        }
-        for step in done.iter().rev() {
-            self.fleet.give_back(step.to, &step.held);
-            self.come_back(&[step.resident]);
-        }
-        waiting.is_empty().then_some(Room { moves: done, place, is_fewest: false })
-    }
-
-    fn may_run(&mut self, step: &Move) -> bool {
-        self.leave(&[step.resident]);
-        let may = self.fleet.has(step.to, &step.held);
-        self.come_back(&[step.resident]);
-        may
+    fn ordered(&mut self, moves: Vec<Move>, place: Choice) -> Option<Room> {
+        let moves = in_order(&mut self.fleet, self.residents, moves)?;
+        Some(Room { moves, place, is_fewest: false })
     }
 
     /// Not even a fleet without guests has a place.
@@ -421,11 +397,4 @@ impl Search<'_> {
         let no = choose(&empty, wanted, &self.allowed, &mut Bound::new(u32::MAX, &mut never));
         no.is_err_and(|no| no.is_certain)
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Cost {
-    moves: usize,
-    migrations: usize,
-    moved: usize,
 }

@@ -175,7 +175,7 @@ fn scale_table(args: &FleetArgs) -> Result<bool> {
             at(0.9),
             at(0.99),
             at(0.999),
-            format!("{:.1} us", scale.departure.as_secs_f64() * 1e6 / args.requests as f64),
+            format!("{:.1} us", (scale.departure / scale.departures.max(1)).as_secs_f64() * 1e6),
             (scale.full_bytes / *hosts as u64).to_string(),
             (scale.empty_bytes / *hosts as u64).to_string(),
         ]);

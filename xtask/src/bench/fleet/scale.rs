@@ -1,9 +1,9 @@
 //! How long one placement takes, and what a host costs in memory, as the fleet grows.
 //!
-//! The fleet is filled to three quarters first. Then each placement is timed by itself while for
-//! each guest that comes one that was drawn by lot goes, so that the fleet is as full of holes as a
-//! fleet gets. The records of the guests are laid out before the memory is read, so that the
-//! difference is the fleet's alone.
+//! The fleet is filled to three quarters first. Then each placement is timed by itself, while guests
+//! drawn by lot go as others come, so that the fleet stays as full, and is as full of holes as a fleet
+//! gets. The records of the guests are laid out before the memory is read, so that the
+//! difference is the fleet's alone. What is timed is the CPU time of this thread.
 
 use super::trace::{Chance, Mix};
 use super::{Make, half_huge};
@@ -27,11 +27,11 @@ struct Record {
 }
 
 pub struct Scale {
-    pub hosts: usize,
     pub placed: usize,
     pub refused: usize,
     pub uncertain: usize,
     times: Vec<Duration>,
+    pub departures: u32,
     pub departure: Duration,
     pub empty_bytes: u64,
     pub full_bytes: u64,
@@ -75,28 +75,35 @@ pub fn measure(hosts: usize, requests: usize, mix: Mix, seed: u64) -> Result<Sca
         }
     }
     let mut scale = Scale {
-        hosts,
         placed: 0,
         refused: 0,
         uncertain: 0,
         times: Vec::new(),
+        departures: 0,
         departure: Duration::ZERO,
         empty_bytes,
         full_bytes: 0,
     };
     for _ in 0..requests {
-        let leaves = chance.below(records.len());
-        let start = own_time();
-        let record = records.swap_remove(leaves);
-        fleet.give_back(record.host as usize, &record.held());
-        scale.departure += own_time().saturating_sub(start);
+        while used > all * 3 / 4 {
+            let leaves = chance.below(records.len());
+            let record = records.swap_remove(leaves);
+            let held = record.held();
+            used -= held.cpus.len() as u64;
+            let start = own_time();
+            fleet.give_back(record.host as usize, &held);
+            scale.departures += 1;
+            scale.departure += own_time().saturating_sub(start);
+        }
         let start = own_time();
         let placed = place(&mut fleet, &mut chance, mix);
         let took = own_time().saturating_sub(start);
         times.push(took);
+        if std::env::var_os("DBG").is_some() { eprintln!("TOOK {} {}", took.as_micros(), placed.is_some()); }
         match placed {
-            Some((record, _, is_best)) => {
+            Some((record, threads, is_best)) => {
                 records.push(record);
+                used += threads;
                 scale.placed += 1;
                 scale.uncertain += usize::from(!is_best);
             }
@@ -112,9 +119,12 @@ pub fn measure(hosts: usize, requests: usize, mix: Mix, seed: u64) -> Result<Sca
 fn place(fleet: &mut Fleet, chance: &mut Chance, mix: Mix) -> Option<(Record, u64, bool)> {
     let size = chance.size(mix);
     let wanted = size.wanted();
+    if std::env::var_os("DBG").is_some() { eprint!("{size:?} "); }
     let mut never = || false;
     let mut bound = Bound::new(FITS, &mut never);
-    let choice = choose(fleet, &wanted, &Allowed::default(), &mut bound).ok()?;
+    let choice = choose(fleet, &wanted, &Allowed::default(), &mut bound);
+    if std::env::var_os("DBG").is_some() { eprint!("FITS {} {:?}", FITS - bound.fits, choice.as_ref().map(|c| c.rank)); }
+    let choice = choice.ok()?;
     let held = Held::of(&choice.fit, fleet.layout(choice.host), &wanted);
     fleet.take(choice.host, &held);
     let mut record = Record { host: choice.host as u32, huge: size.huge, ..Record::default() };
