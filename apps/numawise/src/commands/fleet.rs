@@ -13,7 +13,7 @@ use numawise_documents::fleet::{FleetMovesDoc, FleetPlanDoc};
 use numawise_model::HostId;
 use numawise_planner::fleet::groups::{Allowed, Groups};
 use numawise_planner::fleet::{
-    Batch, Bound, Fleet, Held, Item, NotPlaced, Placed, Room, choose, evacuate, make_room,
+    Batch, Bound, Fleet, Group, Held, Item, NotPlaced, Placed, Room, choose, evacuate, make_room,
     place_all, place_most,
 };
 use numawise_render::text;
@@ -156,10 +156,12 @@ fn place(args: &PlanArgs, source: &FleetSource, items: &[Item], bound: &mut Boun
         return Answer { batch, missing: no.items, is_certain: no.is_certain, view, groups };
     }
     let base = Allowed::default();
+    let tied: Vec<&[Group]> = items.iter().map(|item| item.groups.as_slice()).collect();
+    let too_many = groups.too_many(&view, &base, &tied);
     let all = (!args.most).then(|| place_all(&mut view, &mut groups, items, &base, bound));
     match all {
         Some(Ok(batch)) => Answer { batch, missing: Vec::new(), is_certain: false, view, groups },
-        Some(Err(no)) if no.is_certain => {
+        Some(Err(no)) if no.is_certain && too_many.is_empty() => {
             let batch = Batch { is_cut_short: bound.is_reached(), ..Batch::default() };
             Answer { batch, missing: no.items, is_certain: true, view, groups }
         }
@@ -171,7 +173,7 @@ fn place(args: &PlanArgs, source: &FleetSource, items: &[Item], bound: &mut Boun
                 None => batch,
                 Some(_) => Batch { placed: Vec::new(), ..batch },
             };
-            Answer { batch, missing, is_certain: false, view, groups }
+            Answer { batch, missing, is_certain: !too_many.is_empty(), view, groups }
         }
     }
 }

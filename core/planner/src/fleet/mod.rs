@@ -69,6 +69,7 @@ mod order;
 mod rank;
 mod reasons;
 pub mod room;
+mod several;
 
 pub use batch::{Batch, Item, NotPlaced, Placed, place_all, place_most};
 pub use choose::{Choice, NoPlace, choose};

@@ -245,10 +245,9 @@ impl Search<'_> {
             if moves.is_none() {
                 moves = self.guests_first(host, guests, wanted, bound);
             }
-            self.is_complete &= moves.is_some() || guests.len() > 1 || {
-                // A guest that may only migrate has been looked for a place everywhere.
-                !self.residents[guests[0]].may_repin
-            };
+            // A guest that may only migrate has been looked for a place everywhere.
+            let everywhere = guests.iter().all(|guest| !self.residents[*guest].may_repin);
+            self.is_complete &= moves.is_some() || guests.len() > 1 || everywhere;
         }
         self.come_back(guests);
         let (moves, place) = moves?;

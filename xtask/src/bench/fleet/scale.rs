@@ -99,7 +99,6 @@ pub fn measure(hosts: usize, requests: usize, mix: Mix, seed: u64) -> Result<Sca
         let placed = place(&mut fleet, &mut chance, mix);
         let took = own_time().saturating_sub(start);
         times.push(took);
-        if std::env::var_os("DBG").is_some() { eprintln!("TOOK {} {}", took.as_micros(), placed.is_some()); }
         match placed {
             Some((record, threads, is_best)) => {
                 records.push(record);
@@ -119,12 +118,9 @@ pub fn measure(hosts: usize, requests: usize, mix: Mix, seed: u64) -> Result<Sca
 fn place(fleet: &mut Fleet, chance: &mut Chance, mix: Mix) -> Option<(Record, u64, bool)> {
     let size = chance.size(mix);
     let wanted = size.wanted();
-    if std::env::var_os("DBG").is_some() { eprint!("{size:?} "); }
     let mut never = || false;
     let mut bound = Bound::new(FITS, &mut never);
-    let choice = choose(fleet, &wanted, &Allowed::default(), &mut bound);
-    if std::env::var_os("DBG").is_some() { eprint!("FITS {} {:?}", FITS - bound.fits, choice.as_ref().map(|c| c.rank)); }
-    let choice = choice.ok()?;
+    let choice = choose(fleet, &wanted, &Allowed::default(), &mut bound).ok()?;
     let held = Held::of(&choice.fit, fleet.layout(choice.host), &wanted);
     fleet.take(choice.host, &held);
     let mut record = Record { host: choice.host as u32, huge: size.huge, ..Record::default() };
