@@ -123,7 +123,9 @@ fn plan(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
     let look = output::look(false);
     let rows: Vec<_> =
         placed().map(|(asked, placed)| place_row(&source, &asked.name, placed)).collect();
-    output::print(&text::fleet_places(&rows, &look))?;
+    if !rows.is_empty() {
+        output::print(&text::fleet_places(&rows, &look))?;
+    }
     if args.explain {
         output::print(&text::fleet_reasons(&rows, &look))?;
     }
