@@ -2,7 +2,7 @@
 //! stated anew from what they do.
 //!
 //! Of a host: as many host cells as the guest has, each guest cell on a cell of its own; cells sorted
-//! by free memory and free pinned CPUs, the fullest first under `pack` and the emptiest first under
+//! by free CPUs, then by free memory, the fullest first under `pack` and the emptiest first under
 //! `spread`; the first order in which each fits. In a cell: cores by how many of their threads are
 //! free, most first; `prefer` takes what comes, `require` needs two threads of a core, `isolate` a core
 //! that is wholly free, all of whose threads it keeps. Memory must be free pages of the size asked for.
@@ -97,13 +97,13 @@ impl Host {
         let page_kib = if size.huge { 2048 } else { 4 };
         let pages = size.memory_mib / u64::from(size.cells) * 1024 / page_kib;
         let mut order: Vec<usize> = (0..self.cells.len()).collect();
-        let fullness = |cell: &usize| {
+        let free = |cell: &usize| {
             let cell = &self.cells[*cell];
-            (cell.pages[0] * 4 + cell.pages[1] * 2048, cell.free())
+            (cell.free(), cell.pages[0] * 4 + cell.pages[1] * 2048)
         };
-        order.sort_by_key(fullness);
-        if way == Way::Spread {
-            order.reverse();
+        match way {
+            Way::Pack => order.sort_by_key(free),
+            Way::Spread => order.sort_by_key(|cell| std::cmp::Reverse(free(cell))),
         }
         // Guest cells are alike, so the first order that fits is the first cells that do.
         let mut given = Vec::new();
