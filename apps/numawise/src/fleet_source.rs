@@ -9,9 +9,9 @@ use crate::input_file;
 use anyhow::{Context, Result};
 use numawise_documents::parse_ledger;
 use numawise_model::{
-    Claim, CpuSet, Host, HostId, Ledger, Mode, Owner, PageSize, Pnode, Purpose, SmtPolicy,
+    Claim, CpuSet, Host, HostId, Ledger, Mode, Owner, PageSize, Pcpu, Pnode, Purpose, SmtPolicy,
 };
-use numawise_planner::fit::{Cells, Layout, Parting, Stock, Wanted};
+use numawise_planner::fit::{Cells, GivenCell, Layout, Parting, Stock, Wanted};
 use numawise_planner::fleet::{Fleet, Held, Resident};
 use numawise_planner::pages_left;
 use numawise_sysfs::ReadOptions;
@@ -142,27 +142,47 @@ fn guest(name: &str, claims: &[&Claim], layout: &Layout) -> Option<Guest> {
     }
     let sizes: BTreeSet<PageSize> = pages.keys().map(|(size, _)| *size).collect();
     let [size] = sizes.into_iter().collect::<Vec<_>>()[..] else { return None };
-    let areas = (0..layout.areas.len()).filter(|area| {
-        let threads = layout.segments_of(*area).iter().flat_map(|s| layout.cores_of(s));
-        let mut threads = threads.flat_map(|core| &layout.threads[core.threads.clone()]);
-        threads.any(|thread| cpus.contains(numawise_model::Pcpu(*thread)))
-    });
-    let areas = areas.count() as u32;
     if cpus.is_empty() {
         return None;
     }
+    let cells = cells(&cpus, &pages, layout);
     let wanted = Wanted {
         vcpus: cpus.len() as u32,
         pages: pages.values().sum(),
         page_size: size,
         smt: SmtPolicy::Prefer,
         l3: numawise_model::L3Policy::Compact,
-        cells: Cells::Count(areas, Parting::EvenFirst),
+        cells,
         emulator_cpus: 0,
         devices: Vec::new(),
     };
     let pages = pages.into_iter().map(|((size, pool), count)| (size, pool, count)).collect();
     Some(Guest { name: name.to_owned(), wanted, held: Held { cpus, pages } })
+}
+
+/// As it is cut today: what it has been shown must hold wherever it goes.
+fn cells(cpus: &CpuSet, pages: &BTreeMap<(PageSize, usize), u64>, layout: &Layout) -> Cells {
+    let mut cells = Vec::new();
+    let mut pools = BTreeSet::new();
+    for (index, area) in layout.areas.iter().enumerate() {
+        let cores = layout.segments_of(index).iter().flat_map(|s| layout.cores_of(s));
+        let threads = cores.flat_map(|core| &layout.threads[core.threads.clone()]);
+        let own = threads.filter(|thread| cpus.contains(Pcpu(**thread))).count() as u32;
+        if own > 0 {
+            let of_pool = pages.iter().filter(|((_, pool), _)| *pool == area.pool);
+            let pages = of_pool.map(|(_, pages)| pages).sum();
+            cells.push(GivenCell { vcpus: own, pages });
+            pools.insert(area.pool);
+        }
+    }
+    let all: u64 = pages.values().sum();
+    let told: u64 = cells.iter().map(|cell| cell.pages).sum();
+    let each_has_its_own = pools.len() == cells.len() && told == all;
+    match cells.len() {
+        1 => Cells::Count(1, Parting::EvenFirst),
+        _ if each_has_its_own => Cells::Given(cells),
+        count => Cells::Count(count as u32, Parting::EvenFirst),
+    }
 }
 
 /// Sizes that the host counts anywhere; base pages always.
