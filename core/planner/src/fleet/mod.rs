@@ -40,20 +40,23 @@
 //! the best first, and asks `fit` once for each class until no other can be better. Guests of
 //! two equal areas are tried host by host, the fullest first, and there pair of areas by pair, until
 //! no fuller host is left; empty hosts of one make are asked once. What needs unequal parts comes
-//! after all that, and of it some answers are compared.
+//! after all that, and of it some answers are compared ([`several`]).
 //!
 //! A batch ([`batch`]) is placed largest first, and mended by moving what was placed before. Making
-//! room ([`room`]) is the same search with guests that have their places already.
+//! room ([`room`], [`order`]) is the same search with guests that have their places already.
 //!
 //! Every search takes a [`Bound`]: a number of questions to `fit`, and a function that may say
 //! "stop now". Core has no clock. What was found by then is the answer, and says so.
 //!
 //! # Properties
 //!
-//! 1. *No CPU and no page is given twice.* 2. *The index changes nothing*: the rank found is the
-//! best over all hosts and areas, where the bound was not reached. 3. *A refusal that says it is
-//! certain is.* 4. *Group rules hold.* 5. *All or nothing*: a batch that fails leaves the fleet as it
-//! was; so does asking what if. 6. *Every step of moving runs on what is free when it runs.*
+//! 1. *No CPU and no page is given twice.*
+//! 2. *The index changes nothing*: the rank found is the best over all hosts and areas, where the
+//!    bound was not reached.
+//! 3. *A refusal that says it is certain is.*
+//! 4. *Group rules hold.*
+//! 5. *All or nothing*: a batch that fails leaves the fleet as it was; so does asking what if.
+//! 6. *Every step of moving runs on what is free when it runs.*
 //!
 //! # Limits
 //!
