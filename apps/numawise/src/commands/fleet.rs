@@ -244,7 +244,6 @@ fn defrag(global: &GlobalArgs, args: &DefragArgs) -> Result<ExitCode> {
     if !rows.is_empty() {
         output::print(&text::fleet_room(rows.len(), is_fewest))?;
     }
-    output::print("")?;
     output::print(&text::fleet_places(&[place_row(&source, asked, &placed)], &look))?;
     Ok(ExitCode::SUCCESS)
 }
