@@ -15,6 +15,7 @@ pub mod checkup;
 pub mod digest;
 pub mod error;
 pub mod finding;
+pub mod fleet;
 pub mod guest;
 pub mod host;
 pub mod ledger;

@@ -3,6 +3,7 @@
 //! reviewer sees what readers of the documents will see.
 
 use crate::audit::AuditDoc;
+use crate::fleet::{FleetMovesDoc, FleetPlanDoc, FleetRequestDoc};
 use crate::guest::FrozenDoc;
 use crate::host::HostDoc;
 use crate::ledger::LedgerDoc;
@@ -65,4 +66,7 @@ fn the_schemas_on_file_are_those_of_the_types() {
     check::<UsageSampleDoc>(expect_file!["../schemas/usage-sample.schema.json"]);
     check::<TuningPlanDoc>(expect_file!["../schemas/tuning-plan.schema.json"]);
     check::<TuningRecordDoc>(expect_file!["../schemas/tuning-record.schema.json"]);
+    check::<FleetRequestDoc>(expect_file!["../schemas/fleet-request.schema.json"]);
+    check::<FleetPlanDoc>(expect_file!["../schemas/fleet-plan.schema.json"]);
+    check::<FleetMovesDoc>(expect_file!["../schemas/fleet-moves.schema.json"]);
 }

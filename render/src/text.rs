@@ -1,6 +1,7 @@
 //! Text for a terminal: pictures, tables and lists of sentences.
 
 mod audit;
+mod fleet;
 mod frame;
 mod guest;
 mod host;
@@ -10,6 +11,10 @@ mod tables;
 mod tuning;
 
 pub use audit::{audit, essay, rules};
+pub use fleet::{
+    FleetMove, FleetPlace, FleetRank, FleetRefusal, fleet_all_or_nothing, fleet_cut_short,
+    fleet_moves, fleet_no_room, fleet_places, fleet_reasons, fleet_refusals, fleet_room,
+};
 pub use guest::guest;
 pub use host::host;
 pub use plan::{arrival, changes, plan, reasons};

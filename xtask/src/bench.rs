@@ -6,6 +6,7 @@
 //! that neither always profits from the other's caches.
 
 mod figure;
+mod fleet;
 mod libvirt;
 mod timing;
 mod trees;
@@ -21,7 +22,10 @@ use std::time::Duration;
 use trees::Tree;
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Few runs, for a first look; too few for a claim.
     #[arg(long)]
     quick: bool,
@@ -36,10 +40,16 @@ pub struct Args {
     seed: u64,
 }
 
+#[derive(clap::Subcommand, Clone)]
+enum What {
+    /// Placement over many hosts: speed, memory, growth.
+    Fleet(fleet::FleetArgs),
+}
+
 impl Args {
     /// As the nightly run wants it.
     pub fn checking() -> Self {
-        Self { quick: false, json: None, check: true, seed: 1 }
+        Self { what: None, quick: false, json: None, check: true, seed: 1 }
     }
 
     fn runs(&self) -> usize {
@@ -48,6 +58,9 @@ impl Args {
 }
 
 pub fn run(root: &Path, args: &Args) -> Result<bool> {
+    if let Some(What::Fleet(args)) = &args.what {
+        return fleet::run(root, args);
+    }
     for line in machine::advice(&machine::set_up(machine::BENCH_NEEDS, true)) {
         eprintln!("{line}");
     }

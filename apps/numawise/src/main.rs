@@ -6,6 +6,9 @@ mod config;
 mod confirm;
 mod deferred;
 mod failure;
+mod fleet_report;
+mod fleet_requests;
+mod fleet_source;
 mod host_source;
 mod input_file;
 mod libvirt_host;
@@ -67,6 +70,9 @@ enum Command {
     Cpuset(Deferred<commands::cpuset::CpusetArgs>),
     /// Try whether this host can do what plans ask of it.
     Doctor(Deferred<commands::doctor::DoctorArgs>),
+    /// Many hosts: places for many guests, room for a large one, an empty host.
+    #[command(subcommand)]
+    Fleet(Deferred<commands::fleet::FleetCommand>),
     /// The embedded hypervisor: a simulated host for machines without libvirt.
     #[command(subcommand)]
     Embedded(Deferred<commands::embedded::EmbeddedCommand>),
@@ -107,6 +113,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Vnuma(command) => commands::vnuma::run(global, command),
         Command::Cpuset(args) => commands::cpuset::run(global, args),
         Command::Doctor(args) => commands::doctor::run(global, args),
+        Command::Fleet(command) => commands::fleet::run(global, command),
         Command::Embedded(command) => commands::embedded::run(global, command),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::generate::completions(args, Cli::command()),

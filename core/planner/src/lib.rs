@@ -85,6 +85,7 @@ mod emulator;
 mod explain;
 pub mod fit;
 mod fitness;
+pub mod fleet;
 mod frozen;
 mod guest_cpu;
 mod memory;

@@ -7,6 +7,7 @@ pub mod cpuset;
 pub mod demo;
 pub mod doctor;
 pub mod embedded;
+pub mod fleet;
 pub mod generate;
 pub mod host;
 pub mod host_tune;

@@ -8,6 +8,7 @@ mod emulated;
 mod emulated_tune;
 mod faults;
 mod files;
+mod fleet;
 mod host_tree;
 mod libvirt;
 mod live;

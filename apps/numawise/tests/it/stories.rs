@@ -48,6 +48,19 @@ fn lay_out(folder: &Path) {
     std::fs::copy(from, folder.join(host)).expect("copied");
 }
 
+/// Two hosts of one make, with what is given away on them and their racks.
+fn lay_out_fleet(folder: &Path) {
+    std::fs::create_dir(folder).expect("a folder of hosts");
+    for entry in std::fs::read_dir(repository().join("stories/fleet")).expect("stories/fleet") {
+        let from = entry.expect("an entry").path();
+        std::fs::copy(&from, folder.join(from.file_name().expect("a name"))).expect("copied");
+    }
+    let capture = repository().join("fixtures/hosts/two-socket-64.tar.xz");
+    for name in ["node-a", "node-b"] {
+        std::fs::copy(&capture, folder.join(name).with_extension("tar.xz")).expect("copied");
+    }
+}
+
 /// On the simulated host in the text's own folder.
 fn run(text: &Path) {
     run_on("embedded:", text);
@@ -64,6 +77,9 @@ fn run_with(connect: &str, hosts: &str, text: &Path) {
         std::fs::read_to_string(text).is_ok_and(|text| text.contains("host-files"));
     if speaks_of_files {
         host_tree::write(&folder.path().join("host-files"));
+    }
+    if std::fs::read_to_string(text).is_ok_and(|text| text.contains("fleet-hosts")) {
+        lay_out_fleet(&folder.path().join("fleet-hosts"));
     }
     let mut numawise = format!("'{}' --state state", env!("CARGO_BIN_EXE_numawise"));
     if !hosts.is_empty() {

@@ -127,6 +127,21 @@ impl Stock {
         area.whole_cores = area.whole_cores + places.whole_cores - before.whole_cores;
     }
 
+    /// The same with nothing to give outside these areas.
+    #[must_use]
+    pub fn only_areas(&self, layout: &Layout, areas: &[usize]) -> Self {
+        let mut stock = self.clone();
+        for area in (0..layout.areas.len()).filter(|area| !areas.contains(area)) {
+            let segments = layout.areas[area].segments.clone();
+            for segment in segments.clone() {
+                stock.free[layout.segments[segment].cores.clone()].fill(0);
+            }
+            stock.segments[segments].fill(Places::default());
+            stock.areas[area] = Places::default();
+        }
+        stock
+    }
+
     /// The threads of a core that may be given, a bit each.
     pub fn free(&self, core: usize) -> u16 {
         self.free[core]

@@ -4,6 +4,7 @@ mod binding;
 mod changes;
 mod emulator;
 mod fit;
+mod fleet;
 mod frozen;
 mod guest_cpu;
 mod judge;

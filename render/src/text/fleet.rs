@@ -1,0 +1,130 @@
+//! Plans for many hosts as tables, and why a request has no place.
+
+use super::said::paragraph;
+use super::tables::{drawn, plain_table};
+use crate::en;
+use crate::look::Look;
+use crate::style::Meaning;
+use numawise_model::{CpuSet, NodeSet};
+
+/// Where a request goes.
+#[derive(Clone, Debug)]
+pub struct FleetPlace {
+    pub request: String,
+    pub host: String,
+    pub rack: Option<String>,
+    pub nodes: NodeSet,
+    pub pcpus: CpuSet,
+    pub l3_domains: u32,
+    /// Numbers of the preferences by name, the first that matters first.
+    pub rank: FleetRank,
+    pub is_best: bool,
+}
+
+/// What decided between hosts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FleetRank {
+    pub areas: u32,
+    pub distance: u64,
+    pub opened_hosts: u32,
+    pub opened_areas: u32,
+    pub opened_domains: u64,
+    pub left_on_host: u32,
+}
+
+/// Why a request has no place: hosts by what stands against it.
+#[derive(Clone, Debug)]
+pub struct FleetRefusal {
+    pub request: String,
+    pub certain: bool,
+    pub hosts: u32,
+    pub against_rules: u32,
+    pub short_of_cpus: u32,
+    pub short_of_memory: u32,
+    pub without_a_way: u32,
+}
+
+/// A guest that moves.
+#[derive(Clone, Debug)]
+pub struct FleetMove {
+    pub guest: String,
+    pub from: String,
+    pub to: String,
+    pub pcpus_now: CpuSet,
+    pub nodes: NodeSet,
+    pub pcpus: CpuSet,
+}
+
+pub fn fleet_places(places: &[FleetPlace], look: &Look) -> String {
+    if places.is_empty() {
+        return String::new();
+    }
+    let mut table = plain_table(look.width);
+    let racks = places.iter().any(|place| place.rack.is_some());
+    let [request, host, rack, nodes, pcpus, l3] = en::fleet::PLACE_TABLE;
+    let header = [request, host].into_iter().chain(racks.then_some(rack));
+    table.set_header(header.chain([nodes, pcpus, l3]));
+    for place in places {
+        let rack = racks.then(|| place.rack.clone().unwrap_or_else(|| "-".to_owned()));
+        let cells = [place.request.clone(), place.host.clone()].into_iter().chain(rack);
+        table.add_row(cells.chain([
+            place.nodes.to_string(),
+            place.pcpus.to_string(),
+            place.l3_domains.to_string(),
+        ]));
+    }
+    drawn(table)
+}
+
+/// The reasons for each place.
+pub fn fleet_reasons(places: &[FleetPlace], look: &Look) -> String {
+    places.iter().map(|place| paragraph("", &en::fleet::reason(place), look)).collect()
+}
+
+pub fn fleet_refusals(refusals: &[FleetRefusal], look: &Look) -> String {
+    let head = look.paint(Meaning::Error, &format!("{}:", en::labels::REFUSED));
+    let said = refusals.iter().map(en::fleet::refusal);
+    said.map(|said| paragraph(&format!("{head} "), &said, look)).collect()
+}
+
+pub fn fleet_moves(moves: &[FleetMove], look: &Look) -> String {
+    if moves.is_empty() {
+        return format!("{}\n", en::fleet::NO_MOVES);
+    }
+    let mut table = plain_table(look.width);
+    table.set_header(en::fleet::MOVE_TABLE);
+    for (step, one) in (1..).zip(moves) {
+        table.add_row([
+            step.to_string(),
+            one.guest.clone(),
+            en::fleet::kind(one).to_owned(),
+            one.from.clone(),
+            one.pcpus_now.to_string(),
+            one.to.clone(),
+            one.nodes.to_string(),
+            one.pcpus.to_string(),
+        ]);
+    }
+    drawn(table)
+}
+
+/// What the number of moves is worth.
+pub fn fleet_room(moves: usize, is_fewest: bool) -> String {
+    en::fleet::room(moves, is_fewest) + "\n"
+}
+
+/// The bound in steps or time was reached.
+pub fn fleet_cut_short() -> &'static str {
+    en::fleet::CUT_SHORT
+}
+
+/// Nothing was placed since something was refused.
+pub fn fleet_all_or_nothing(placed: usize, refused: usize) -> String {
+    en::fleet::all_or_nothing(placed, refused)
+}
+
+/// No way to make room was found.
+pub fn fleet_no_room(is_certain: bool, look: &Look) -> String {
+    let head = look.paint(Meaning::Error, &format!("{}:", en::labels::REFUSED));
+    paragraph(&format!("{head} "), &en::fleet::no_room(is_certain), look)
+}
