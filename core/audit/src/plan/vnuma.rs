@@ -72,7 +72,7 @@ impl Case<'_> {
     }
 
     /// L3-as-NUMA: the nodes of one package, each of them one L3 domain, and not told to be as far
-    /// apart as divided memory is (12 and up), or not all with memory.
+    /// apart as divided memory is (12 and up).
     fn are_slices(&self, nodes: &NodeSet) -> bool {
         let topology = &self.host.topology;
         let told: Vec<&Node> = nodes.iter().filter_map(|id| topology.node(id)).collect();
@@ -84,7 +84,7 @@ impl Case<'_> {
         };
         told.iter().all(one_l3)
             && told.iter().all(|node| package(node).is_some() && package(node) == package(told[0]))
-            && (told.iter().all(near) || told.iter().any(|node| !node.has_memory()))
+            && told.iter().all(near)
     }
 
     fn cells_per_node(&mut self, topology: &VirtualTopology) {

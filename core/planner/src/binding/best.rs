@@ -116,6 +116,10 @@ pub fn answer(
     let mut free = CpuSet::new();
     let availability = Availability::of(situation, ReservedUse::MayNot);
     availability.free.values().for_each(|cpus| free.extend(cpus));
+    if best.emulator == EmulatorPolicy::Isolate || best.smt == SmtPolicy::Isolate {
+        // What is to be the guest's alone cannot be what others share.
+        free = free.difference(&situation.others.claimed_cpus());
+    }
     let isolated = situation.topology.isolated.clone().unwrap_or_default();
     let isolated_free = isolated.intersection(&free);
     let declared = situation.pool().is_some_and(|pool| !pool.is_disjoint(&isolated));

@@ -206,27 +206,22 @@ fn areas(topology: &Topology) -> Vec<(NodeSet, CpuSet)> {
 }
 
 /// Whether the nodes of a package are its L3 domains and nothing more: as many nodes as domains,
-/// the same CPUs, and either some of them without memory or all of them nearer than separate memory
-/// is ever told to be (11, where divided memory says 12 and up).
+/// the same CPUs, and all of them nearer than divided memory is ever told to be (11, where NPS4 and
+/// the like say 12).
 pub fn has_l3_as_numa(topology: &Topology, package: usize) -> bool {
     let Some(package) = topology.packages.get(package) else { return false };
     let inside: Vec<&Node> =
         topology.nodes.iter().filter(|n| !n.cpus.is_disjoint(&package.cpus)).collect();
-    if inside.len() < 2 {
-        return false;
-    }
-    let alike = inside.iter().all(|node| {
+    let alike = |node: &&Node| {
         node.cpus.is_subset(&package.cpus)
             && topology.l3_domains.iter().any(|domain| domain.cpus == node.cpus)
-    });
-    let without_memory = inside.iter().any(|node| !node.has_memory());
-    let near = || {
-        let pairs = inside.iter().flat_map(|a| inside.iter().map(move |b| (a, b)));
-        pairs
-            .filter(|(a, b)| a.id != b.id)
-            .all(|(a, b)| a.distances.get(&b.id).is_some_and(|distance| *distance <= 11))
     };
-    alike && (without_memory || near())
+    let near = |a: &Node, b: &Node| {
+        a.id == b.id || a.distances.get(&b.id).is_some_and(|distance| *distance <= 11)
+    };
+    inside.len() > 1
+        && inside.iter().all(alike)
+        && inside.iter().all(|a| inside.iter().all(|b| near(a, b)))
 }
 
 /// For each area the nodes of its own that have memory to give; where it has none, all of those of

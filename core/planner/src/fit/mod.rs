@@ -42,10 +42,12 @@
 //!
 //! # Properties
 //!
-//! 1. *Sound*: the placement meets every constraint. 2. *Complete*: a refusal means there is none
-//! (or is [`NoFit::GaveUp`]). 3. *Optimal* by the preferences where it says so. Each is tested
-//! against exhaustive search on small hosts, soundness and completeness against an independent
-//! solver on large ones.
+//! 1. *Sound*: the placement meets every constraint.
+//! 2. *Complete*: a refusal means that there is none (or is [`NoFit::GaveUp`]).
+//! 3. *Optimal* by the preferences, where it says so.
+//!
+//! Each is tested against exhaustive search on small hosts, soundness and completeness against an
+//! independent solver on large ones.
 
 mod area;
 mod cost;

@@ -10,6 +10,7 @@ mod guest_cpu;
 mod judge;
 mod memory;
 mod properties;
+mod refusals;
 mod scale;
 mod scene;
 mod tuning;

@@ -2,8 +2,10 @@
 
 use crate::judge::{Judge, memory_is_shared_fairly, the_cpu_topology_is_true};
 use crate::scene::{Scene, cpus};
+use numawise_model::placement::EmulatorPolicy;
 use numawise_model::{
-    BindRule, CpuSet, Mode, PageSize, Pcpu, Plan, Pnode, Policy, Refusal, Vcpu, VcpuSet,
+    Best, BindRule, CpuSet, L3Policy, Mode, PageSize, Pcpu, Plan, Pnode, Policy, Refusal,
+    SmtPolicy, Vcpu, VcpuSet,
 };
 use numawise_testkit::{Numbering, Shape};
 use proptest::collection::vec;
@@ -71,7 +73,20 @@ fn policy(vcpus: u32) -> impl Strategy<Value = Policy> {
         };
         Policy::Rules((0..).zip(places).map(rule).collect())
     });
-    prop_oneof![3 => Just(Policy::Smart), 1 => by_node, 2 => rules]
+    let l3 =
+        prop_oneof![Just(L3Policy::Compact), Just(L3Policy::Spread), Just(L3Policy::Exactly(2))];
+    let smt = prop::sample::select(vec![
+        SmtPolicy::Prefer,
+        SmtPolicy::Require,
+        SmtPolicy::Isolate,
+        SmtPolicy::Avoid,
+    ]);
+    let vnodes = prop::option::weighted(0.3, 1u32..4);
+    let best = (l3, smt, vnodes, any::<bool>()).prop_map(|(l3, smt, vnodes, alone)| {
+        let emulator = if alone { EmulatorPolicy::Isolate } else { EmulatorPolicy::Housekeeping };
+        Policy::Best(Best { l3, smt, vnodes, emulator, ..Best::default() })
+    });
+    prop_oneof![3 => Just(Policy::Smart), 1 => by_node, 2 => rules, 3 => best]
 }
 
 fn scene() -> impl Strategy<Value = Scene> {

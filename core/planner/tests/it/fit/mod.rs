@@ -5,4 +5,4 @@ mod exhaustive;
 mod known_hosts;
 mod large_hosts;
 mod oracle;
-mod small_host;
+pub mod small_host;
