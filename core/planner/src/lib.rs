@@ -13,9 +13,11 @@
 //!
 //! # Approach
 //!
-//! Nothing is searched for. The policies here are published rules that people know by name and
-//! expect to the letter: `smart` fills nodes in a fixed order, `manual` does what it is told. What
-//! takes thought is what may be given at all, and what the guest should be shown.
+//! Two kinds of policies. `smart` and `manual` are rules that people know by name and expect to the
+//! letter: the one fills nodes in a fixed order, the other does what it is told. `compact` and
+//! `spread` look for the best place by ordered preferences, exactly where that is cheap and bounded
+//! where it is not: [`fit`] has the problem and its solution. All the rest (what may be given at
+//! all, what the guest is shown) is the same for both kinds. [`fleet`] places on many hosts.
 //!
 //! The planner decides everything and records why; who carries a plan out decides nothing.
 //! It never stops at the first thing that is wrong: a request that breaks three rules comes back
@@ -41,7 +43,7 @@
 //!
 //! 1. `fitness`: a guest that grows or gives back memory at run time cannot have vNUMA.
 //! 2. `availability`: what is free on each node, and why the rest is not.
-//! 3. `binding`: vCPUs to pCPUs by `binding::smart`, `binding::manual` or
+//! 3. `binding`: vCPUs to pCPUs by `binding::best`, `binding::smart`, `binding::manual` or
 //!    `binding::rules`; then `binding::overcommit` tells whether every vCPU can have a pCPU of
 //!    its own.
 //! 4. `vnuma`: vCPUs bound to one pNUMA node form a cell; cells are numbered by their first
@@ -73,10 +75,9 @@
 //!
 //! # Limits
 //!
-//! One guest, one host. Devices, L3 policies and best fit are no part of these rules. Nodes that
-//! hold only memory (CXL, HBM, GPU) are never used. Memory is never moved from the node of its
-//! vCPUs to a roomier one: that is refused instead, for a silent remote node is what vNUMA is meant
-//! to end.
+//! Nodes that hold only memory (CXL, HBM, GPU) are never used. Memory is never moved from the node
+//! of its vCPUs to a roomier one: that is refused instead, for a silent remote node is what vNUMA is
+//! meant to end.
 
 mod availability;
 mod binding;
