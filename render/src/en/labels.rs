@@ -256,7 +256,7 @@ pub const COMPACT: &str = "compact";
 pub const SPREAD: &str = "spread";
 
 /// One of the two ways to use the L3 domains: `compact here: 1 node, 8 cores, ...`.
-pub fn side(name: &str, taken: Option<&Footprint>) -> String {
+pub fn side(name: &str, taken: Option<Footprint>) -> String {
     format!("{name} here: {}", placement::footprint(taken))
 }
 

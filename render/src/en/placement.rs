@@ -141,12 +141,12 @@ pub fn lacking(lack: &NodeLack) -> String {
     }
 }
 
-pub fn side_by_side(compact: Option<&Footprint>, spread: Option<&Footprint>) -> String {
+pub fn side_by_side(compact: Option<Footprint>, spread: Option<Footprint>) -> String {
     format!("compact: {}; spread: {}", footprint(compact), footprint(spread))
 }
 
 /// `1 node, 8 cores, 1 L3 domain (32 MiB), 16 vCPUs on shared cores`.
-pub fn footprint(taken: Option<&Footprint>) -> String {
+pub fn footprint(taken: Option<Footprint>) -> String {
     let Some(taken) = taken else { return "does not fit".to_owned() };
     let l3 = taken.l3_bytes.map(|size| format!(" ({})", bytes(size))).unwrap_or_default();
     format!(

@@ -72,9 +72,7 @@ pub fn reason(reason: &R) -> String {
         R::BestPlace { nodes, score, proof } => placement::best_place(nodes, score, *proof),
         R::WorsePlace { place } => placement::worse(place),
         R::NodeCannot { lack } => placement::cannot(lack),
-        R::SideBySide { compact, spread } => {
-            placement::side_by_side(compact.as_ref(), spread.as_ref())
-        }
+        R::SideBySide { compact, spread } => placement::side_by_side(*compact, *spread),
         R::MemoryReach { reach } => placement::reach(reach),
         R::SiblingsKeptIdle { cpus } => placement::kept_idle(cpus),
         R::IsolatedFirst { cpus } => placement::isolated_first(cpus),

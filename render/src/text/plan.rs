@@ -64,8 +64,8 @@ fn comparisons(plan: &Plan) -> Vec<String> {
     for reason in &plan.reasons {
         match reason {
             Reason::SideBySide { compact, spread } => {
-                lines.push(labels::side(labels::COMPACT, compact.as_ref()));
-                lines.push(labels::side(labels::SPREAD, spread.as_ref()));
+                lines.push(labels::side(labels::COMPACT, *compact));
+                lines.push(labels::side(labels::SPREAD, *spread));
             }
             Reason::MemoryReach { .. } => lines.push(en::reasons::reason(reason)),
             _ => {}

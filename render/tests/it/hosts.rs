@@ -3,7 +3,7 @@
 use numawise_model::guest::GuestCell;
 use numawise_model::{
     Claim, ClaimId, CpuSet, GuestCpuTopology, GuestUuid, HelperPlacement, Host, Ledger, Mode, Node,
-    NodeSet, Owner, Pcpu, Pnode, Purpose, Source, Utilisation, Vcpu, Vnode,
+    Owner, Pcpu, Pnode, Purpose, Source, Utilisation, Vcpu, Vnode,
 };
 use numawise_render::{GuestState, GuestView, Look};
 use numawise_testkit::{Numbering, Shape};

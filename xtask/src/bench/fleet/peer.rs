@@ -32,11 +32,14 @@ pub struct Cell {
     pub pages: [u64; 2],
 }
 
+/// Cores and a bit for each of their threads.
+type Threads = Vec<(usize, u8)>;
+
 /// What a guest has: for each of its cells the host's cell, threads by core, pages.
 #[derive(Clone)]
 pub struct Given {
     pub host: usize,
-    cells: Vec<(usize, Vec<(usize, u8)>, u64)>,
+    cells: Vec<(usize, Threads, u64)>,
     huge: usize,
 }
 
@@ -46,13 +49,13 @@ impl Cell {
     }
 
     /// Threads for so many vCPUs: core, bits.
-    fn pick(&self, vcpus: u32, smt: u8) -> Option<Vec<(usize, u8)>> {
+    fn pick(&self, vcpus: u32, smt: u8) -> Option<Threads> {
         let wanted = |free: u32| match smt {
             0 => free > 0,
             1 => free > 1,
             _ => free == self.threads,
         };
-        let mut order: Vec<(usize, u8)> = (0..)
+        let mut order: Threads = (0..)
             .zip(&self.cores)
             .map(|(core, bits)| (core, *bits))
             .filter(|(_, bits)| wanted(bits.count_ones()))
