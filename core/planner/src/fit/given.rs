@@ -115,7 +115,7 @@ impl Walk<'_, '_> {
             return;
         }
         self.steps -= 1;
-        if self.is_worse(shared) {
+        if self.is_worse(shared + self.must_still_share(depth)) {
             return;
         }
         let Some(cell) = self.order.get(depth).copied() else {
@@ -123,7 +123,11 @@ impl Walk<'_, '_> {
             return;
         };
         let mut tried: Vec<usize> = Vec::new();
-        for area in 0..self.problem.areas() {
+        // Areas of their own first: a way with little sharing is found early, and cuts the rest.
+        let areas = 0..self.problem.areas();
+        let (unused, used): (Vec<usize>, Vec<usize>) =
+            areas.partition(|area| !self.vcpus.contains_key(area));
+        for area in unused.into_iter().chain(used) {
             let in_use = self.vcpus.get(&area).copied().unwrap_or(0);
             let may = (self.may_share || in_use == 0) && self.has_room(cell, area, in_use);
             if !may || self.must_come_later(depth, area) {
@@ -183,6 +187,14 @@ impl Walk<'_, '_> {
                 .zip(of_b.segments.clone())
                 .all(|(a, b)| stock.same_state(layout, a, b))
             && devices.iter().all(|d| d.near[a] == d.near[b] && d.distance[a] == d.distance[b])
+    }
+
+    /// Of the cells left, those that find no unused area.
+    fn must_still_share(&self, depth: usize) -> usize {
+        let unused = (0..self.problem.areas()).filter(|area| {
+            self.problem.seats[*area] > 0 && !self.vcpus.contains_key(area)
+        });
+        (self.cells.len() - depth).saturating_sub(unused.count())
     }
 
     fn parts(&self) -> Vec<(usize, u32)> {

@@ -30,6 +30,8 @@ pub struct Layout {
     distance: Vec<u32>,
     /// Areas that no distance tells apart have the same number.
     pub twins: Vec<u32>,
+    /// The smallest distance between any two areas, there and back; 0 with one area.
+    pub nearest: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,7 @@ impl Layout {
             threads: Vec::new(),
             distance: distances(topology, &groups),
             twins: Vec::new(),
+            nearest: 0,
         };
         let memory = memory_nodes(topology, &groups);
         for ((nodes, cpus), memory_nodes) in groups.iter().zip(memory) {
@@ -101,8 +104,14 @@ impl Layout {
             layout.segments[area.segments.clone()].iter_mut().for_each(|s| s.area = index);
         }
         layout.number_pools();
+        layout.nearest = layout.smallest_distance();
         layout.twins = twins(layout.areas.len(), |a, b| layout.distance(a, b));
         layout
+    }
+
+    fn smallest_distance(&self) -> u64 {
+        let pairs = (0..self.areas.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        pairs.map(|(a, b)| self.between(a, b)).min().unwrap_or(0)
     }
 
     fn number_pools(&mut self) {

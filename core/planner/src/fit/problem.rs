@@ -73,14 +73,23 @@ impl<'a> Problem<'a> {
 
     /// Pages that so many of the guest's vCPUs bring along, rounded down; never none.
     pub fn pages_at_least(&self, vcpus: u32) -> u64 {
-        let due = u128::from(self.wanted.pages) * u128::from(vcpus);
-        ((due / u128::from(self.wanted.vcpus)) as u64).max(1)
+        let (pages, of) = (self.wanted.pages, u64::from(self.wanted.vcpus));
+        let due = match pages.checked_mul(u64::from(vcpus)) {
+            Some(due) => due / of,
+            // Wider numbers only where they are needed: their division is slow.
+            None => (u128::from(pages) * u128::from(vcpus) / u128::from(of)) as u64,
+        };
+        due.max(1)
     }
 
     /// The same rounded up.
     pub fn pages_at_most(&self, vcpus: u32) -> u64 {
-        let due = u128::from(self.wanted.pages) * u128::from(vcpus);
-        (due.div_ceil(u128::from(self.wanted.vcpus)) as u64).max(1)
+        let (pages, of) = (self.wanted.pages, u64::from(self.wanted.vcpus));
+        let due = match pages.checked_mul(u64::from(vcpus)) {
+            Some(due) => due.div_ceil(of),
+            None => (u128::from(pages) * u128::from(vcpus)).div_ceil(u128::from(of)) as u64,
+        };
+        due.max(1)
     }
 
     /// What an area can promise; no limit where it is not known.
@@ -117,12 +126,22 @@ impl<'a> Problem<'a> {
 
     /// The cheapest share of `vcpus` in an area, its distance to devices among the cost.
     pub fn share(&self, area: usize, vcpus: u32) -> Option<Share> {
+        self.with_share(area, vcpus, |share| share.cloned())
+    }
+
+    /// What that share costs.
+    pub fn share_cost(&self, area: usize, vcpus: u32) -> Option<Cost> {
+        self.with_share(area, vcpus, |share| share.map(|share| share.cost))
+    }
+
+    fn with_share<T>(&self, area: usize, vcpus: u32, look: impl Fn(Option<&Share>) -> T) -> T {
         if let Some((_, share)) = self.shares.borrow()[area].iter().find(|(n, _)| *n == vcpus) {
-            return share.clone();
+            return look(share.as_ref());
         }
         let share = self.share_keeping(area, vcpus, None);
-        self.shares.borrow_mut()[area].push((vcpus, share.clone()));
-        share
+        let seen = look(share.as_ref());
+        self.shares.borrow_mut()[area].push((vcpus, share));
+        seen
     }
 
     fn share_keeping(&self, area: usize, vcpus: u32, keep: Option<(usize, u32)>) -> Option<Share> {
