@@ -393,7 +393,9 @@ impl Fold {
             return None;
         }
         let mut by_segment = Vec::new();
-        for (candidate, choice) in candidates.iter().zip(self.choices.chunks(self.costs.len())).rev() {
+        for (candidate, choice) in
+            candidates.iter().zip(self.choices.chunks(self.costs.len())).rev()
+        {
             let count = usize::from(choice[row * width + left]);
             if count > 0 {
                 by_segment.push((candidate.spot.segment, count as u32));

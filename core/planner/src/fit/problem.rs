@@ -138,10 +138,38 @@ impl<'a> Problem<'a> {
         if let Some((_, share)) = self.shares.borrow()[area].iter().find(|(n, _)| *n == vcpus) {
             return look(share.as_ref());
         }
-        let share = self.share_keeping(area, vcpus, None);
+        let share = match self.same_elsewhere(area, vcpus) {
+            Some(share) => share,
+            None => self.share_keeping(area, vcpus, None),
+        };
         let seen = look(share.as_ref());
         self.shares.borrow_mut()[area].push((vcpus, share));
         seen
+    }
+
+    /// What was found for an area in the same state, with the ids of this one: all preferences but
+    /// the ids, and all choices, are the same there.
+    fn same_elsewhere(&self, area: usize, vcpus: u32) -> Option<Option<Share>> {
+        let (layout, stock) = (self.layout, self.stock);
+        if !self.wanted.devices.is_empty() || stock.knows_use() {
+            return None;
+        }
+        let shares = self.shares.borrow();
+        let known = (0..shares.len()).find_map(|other| {
+            let (_, share) = shares[other].iter().find(|(n, _)| *n == vcpus)?;
+            let same = layout.are_alike(other, area) && stock.same_free(layout, other, area);
+            same.then_some((other, share))
+        });
+        let (other, share) = known?;
+        let Some(share) = share else { return Some(None) };
+        let shift = layout.id_shift(other, area) * i64::from(vcpus);
+        let segment = |segment| {
+            segment - layout.areas[other].segments.start + layout.areas[area].segments.start
+        };
+        Some(Some(Share {
+            cost: Cost { tail: share.cost.tail.wrapping_add_signed(shift), ..share.cost },
+            by_segment: share.by_segment.iter().map(|(of, count)| (segment(*of), *count)).collect(),
+        }))
     }
 
     fn share_keeping(&self, area: usize, vcpus: u32, keep: Option<(usize, u32)>) -> Option<Share> {

@@ -141,9 +141,10 @@ impl Measured {
     }
 
     /// How many times faster ours should be: refusals that make the peer walk through every
-    /// permutation of eight, those that do not, and placements.
+    /// permutation of eight, those that do not, and placements (also those that it should refuse).
     fn goal(&self) -> f64 {
-        match (self.truth.alone, self.row.cells.len()) {
+        let peer_places = self.truth.alone || self.peer_right == Some(false);
+        match (peer_places, self.row.cells.len()) {
             (true, _) => 100.0,
             (false, 8) => 10_000.0,
             (false, _) => 50.0,

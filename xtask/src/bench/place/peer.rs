@@ -106,8 +106,9 @@ fn environment() -> Result<PathBuf> {
         bail!("python3 is not installed; as root: apt-get install -y python3 python3-venv");
     }
     eprintln!("making {} (once, about two minutes)", folder.display());
-    output_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))
-        .context("python3 cannot make a virtual environment; as root: apt-get install -y python3-venv")?;
+    output_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder)).context(
+        "python3 cannot make a virtual environment; as root: apt-get install -y python3-venv",
+    )?;
     install(&folder).context("the peer cannot be installed; is there a network?")?;
     std::fs::write(&done, "").with_context(|| format!("cannot write {}", done.display()))?;
     Ok(folder)

@@ -2,12 +2,12 @@
 
 use super::rows::Row;
 use numawise_model::guest::Balloon;
+use numawise_model::placement::Split;
 use numawise_model::plan::HeldPages;
 use numawise_model::{
     Best, ClaimId, CpuPools, GuestConfig, Host, HostId, HostRef, Ledger, MemoryMode, PageSize,
     Plan, PlanId, Policy, Refusal, Request,
 };
-use numawise_model::placement::Split;
 use numawise_planner::{Inputs, Stamp, plan};
 
 pub struct Planned {
@@ -30,11 +30,8 @@ impl Planned {
         let vcpus = row.cells.iter().map(|cell| cell.vcpus).sum();
         let pages: u64 = row.cells.iter().map(|cell| cell.pages).sum();
         let memory_bytes = pages * PageSize::HUGE_2M.bytes();
-        let best = Best {
-            split: Split::Even,
-            vnodes: Some(row.cells.len() as u32),
-            ..Best::default()
-        };
+        let best =
+            Best { split: Split::Even, vnodes: Some(row.cells.len() as u32), ..Best::default() };
         Some(Self {
             host: shape.host(),
             pools: CpuPools { dedicated: Some(row.host.all_free_cpus()), ..CpuPools::default() },
