@@ -21,6 +21,7 @@
 //! `--l3 N` is the same with the number given.
 
 use super::cost::{Cost, Field};
+use super::fold::Fold;
 use super::layout::Layout;
 use super::seat::{Seat, Spot};
 use super::stock::Stock;
@@ -76,8 +77,8 @@ impl Ask {
 }
 
 /// A domain that could take part.
-struct Candidate<'a> {
-    spot: Spot<'a>,
+pub struct Candidate<'a> {
+    pub spot: Spot<'a>,
     capacity: u32,
     wholly_free: bool,
 }
@@ -330,80 +331,4 @@ fn as_equal_as_can_be(
     }
     let share = fold.finish(candidates, ask, domains)?;
     Some(Share { cost: share.cost + Cost::of(Field::L3First, 1), ..share })
-}
-
-/// The cheapest way to have seated `n` vCPUs on `d` of the domains so far; `d` is not counted when
-/// the number of domains is free.
-struct Fold {
-    vcpus: usize,
-    rows: usize,
-    costs: Vec<Cost>,
-    /// For each domain, how many vCPUs it got in the cheapest way to each state.
-    choices: Vec<u16>,
-    /// Domains so far.
-    added: usize,
-}
-
-impl Fold {
-    fn new(vcpus: usize, domains: usize) -> Self {
-        let rows = domains + 1;
-        let mut costs = vec![Cost::MAX; rows * (vcpus + 1)];
-        costs[0] = Cost::default();
-        Self { vcpus, rows, costs, choices: Vec::new(), added: 0 }
-    }
-
-    /// Options by count. In place: each state is made from smaller ones, which come later.
-    fn add(&mut self, options: &[(usize, Cost)]) {
-        let width = self.vcpus + 1;
-        let step = usize::from(self.rows > 1);
-        let start = self.choices.len();
-        self.choices.resize(start + self.costs.len(), 0);
-        // No row beyond the domains so far has been reached.
-        let rows = (self.rows - step).min(self.added * step + 1);
-        for row in (0..rows).rev() {
-            for after in (0..width).rev() {
-                let index = (row + step) * width + after;
-                let mut best = self.costs[index];
-                // Of equals the largest count, as when going up through the states.
-                for (count, more) in options.iter().rev().filter(|(count, _)| *count <= after) {
-                    let cost = self.costs[row * width + after - count];
-                    if cost == Cost::MAX {
-                        continue;
-                    }
-                    let total = cost + *more;
-                    if total < best {
-                        best = total;
-                        self.choices[start + index] = *count as u16;
-                    }
-                }
-                self.costs[index] = best;
-            }
-        }
-        self.added += 1;
-    }
-
-    fn finish(self, candidates: &[Candidate], ask: &Ask, domains: usize) -> Option<Share> {
-        let width = self.vcpus + 1;
-        let step = usize::from(self.rows > 1);
-        let (mut row, mut left) = (domains, self.vcpus);
-        let cost = self.costs[row * width + left];
-        // One vCPU of an odd number has no partner; two without one are against `require`.
-        let alone = cost.get(Field::SharedCores);
-        if cost == Cost::MAX || (ask.seat == Seat::Paired && alone > u64::from(ask.vcpus % 2)) {
-            return None;
-        }
-        let mut by_segment = Vec::new();
-        for (candidate, choice) in
-            candidates.iter().zip(self.choices.chunks(self.costs.len())).rev()
-        {
-            let count = usize::from(choice[row * width + left]);
-            if count > 0 {
-                by_segment.push((candidate.spot.segment, count as u32));
-                left -= count;
-                row -= step;
-            }
-        }
-        by_segment.reverse();
-        Some(Share { cost, by_segment })
-    }
 }

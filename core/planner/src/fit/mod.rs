@@ -51,6 +51,7 @@ mod area;
 mod cost;
 mod division;
 mod even;
+mod fold;
 mod given;
 mod layout;
 mod problem;

@@ -94,3 +94,45 @@ fn holds(host: &Host, got: &PeerCell, cell: GivenCell) -> bool {
         && cpus.is_subset(&host.free_cpus(got.node))
         && host.free_pages[got.node] >= cell.pages
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows;
+    use super::*;
+    use numawise_planner::fit::fit;
+
+    /// What is timed is right, and the table has rows of each kind.
+    #[test]
+    fn every_row_is_answered_as_trying_everything_says() {
+        let (mut alone, mut sharing, mut refused) = (0, 0, 0);
+        for row in rows::all() {
+            let truth = Truth::of(&row);
+            let answer = fit(&row.host.make.layout, &row.host.stock(), &rows::wanted(&row.cells));
+            assert!(ours_is_right(&row, truth, &answer), "{}: {truth:?} {answer:?}", row.name);
+            match (truth.alone, truth.sharing) {
+                (true, _) => alone += 1,
+                (false, true) => sharing += 1,
+                (false, false) => refused += 1,
+            }
+        }
+        assert_eq!((alone, sharing, refused), (13, 5, 22));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_placement_is_wrong() {
+        let rows = rows::all();
+        let row = &rows[0];
+        let truth = Truth::of(row);
+        let wanted = rows::wanted(&row.cells);
+        let answer = fit(&row.host.make.layout, &row.host.stock(), &wanted);
+        let mut twice = answer.clone();
+        if let Ok(fit) = &mut twice {
+            fit.parts[0].pcpus[0] = fit.parts[0].pcpus[1];
+        }
+        assert!(ours_is_right(row, truth, &answer) && !ours_is_right(row, truth, &twice));
+        assert!(!ours_is_right(row, truth, &Err(NoFit::NoWay)));
+        assert!(!peer_is_right(row, truth, None));
+        let on_one = |first: u32| PeerCell { node: 0, cpus: (first..first + 12).collect() };
+        assert!(!peer_is_right(row, truth, Some(&[on_one(0), on_one(12)])), "one node for both");
+    }
+}
