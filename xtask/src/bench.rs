@@ -8,6 +8,7 @@
 mod figure;
 mod fleet;
 mod libvirt;
+mod place;
 mod timing;
 mod trees;
 
@@ -44,6 +45,8 @@ pub struct Args {
 enum What {
     /// Placement over many hosts: speed, memory, growth.
     Fleet(fleet::FleetArgs),
+    /// Placement on one host: speed beside Nova's.
+    Place(place::PlaceArgs),
 }
 
 impl Args {
@@ -58,8 +61,10 @@ impl Args {
 }
 
 pub fn run(root: &Path, args: &Args) -> Result<bool> {
-    if let Some(What::Fleet(args)) = &args.what {
-        return fleet::run(root, args);
+    match &args.what {
+        Some(What::Fleet(args)) => return fleet::run(root, args),
+        Some(What::Place(args)) => return place::run(root, args),
+        None => {}
     }
     for line in machine::advice(&machine::set_up(machine::BENCH_NEEDS, true)) {
         eprintln!("{line}");

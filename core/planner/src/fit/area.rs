@@ -21,6 +21,7 @@
 //! `--l3 N` is the same with the number given.
 
 use super::cost::{Cost, Field};
+use super::fold::Fold;
 use super::layout::Layout;
 use super::seat::{Seat, Spot};
 use super::stock::Stock;
@@ -50,9 +51,34 @@ pub struct Share {
     pub by_segment: Vec<(usize, u32)>,
 }
 
+impl Ask {
+    /// Whether the area has as many seats when so many whole cores of a segment stay free.
+    fn leaves(
+        &self,
+        layout: &Layout,
+        stock: &Stock,
+        area: usize,
+        segment: usize,
+        cores: u32,
+    ) -> bool {
+        let of = &layout.segments[segment];
+        // Where cores differ, no more is known than that each kept one has a thread.
+        let width = match layout.cores_of(of).first() {
+            Some(core) if of.regular => core.width(),
+            _ => 1,
+        };
+        let seats = match self.seat {
+            Seat::Thread => width,
+            Seat::Paired => 0,
+            Seat::Core { .. } => 1,
+        };
+        self.seat.capacity(stock.area(area)) >= self.vcpus.saturating_add(cores * seats)
+    }
+}
+
 /// A domain that could take part.
-struct Candidate<'a> {
-    spot: Spot<'a>,
+pub struct Candidate<'a> {
+    pub spot: Spot<'a>,
     capacity: u32,
     wholly_free: bool,
 }
@@ -67,6 +93,9 @@ pub fn share(
     keep: Option<(usize, u32)>,
 ) -> Option<Share> {
     if ask.seat.capacity(stock.area(area)) < ask.vcpus {
+        return None;
+    }
+    if keep.is_some_and(|(segment, cores)| !ask.leaves(layout, stock, area, segment, cores)) {
         return None;
     }
     let candidate = |segment: usize| {
@@ -122,6 +151,10 @@ fn compact(candidates: &[Candidate], ask: &Ask, keep: Option<(usize, u32)>) -> O
             return Some(Share { cost, by_segment: vec![(segment, ask.vcpus)] });
         }
     }
+    let all: u32 = candidates.iter().map(|candidate| candidate.capacity).sum();
+    if keep.is_none() && all == ask.vcpus && ask.seat != Seat::Paired {
+        return everything(candidates, ask.seat);
+    }
     let left_over = least_left_over(candidates, ask);
     let mut fold = Fold::new(ask.vcpus as usize, 0);
     for candidate in candidates {
@@ -137,6 +170,17 @@ fn compact(candidates: &[Candidate], ask: &Ask, keep: Option<(usize, u32)>) -> O
     fold.finish(candidates, ask, 0)
 }
 
+/// There is one way to take all that is there.
+fn everything(candidates: &[Candidate], seat: Seat) -> Option<Share> {
+    let mut cost = Cost::default();
+    for candidate in candidates {
+        let seats = candidate.spot.cost(candidate.capacity, seat)?;
+        cost = cost + candidate.compact_cost(candidate.capacity, seats);
+    }
+    let by_segment = candidates.iter().map(|c| (c.spot.segment, c.capacity)).collect();
+    Some(Share { cost, by_segment })
+}
+
 /// The places left over by the best compact choice, where that is known beforehand: with the fewest
 /// domains, those that can leave least over, a partly used one among them before a free one is
 /// opened and not filled. (With the fewest domains what is left over is less than any of them holds,
@@ -149,36 +193,40 @@ fn least_left_over(candidates: &[Candidate], ask: &Ask) -> Option<u32> {
     let largest = candidates.iter().map(|candidate| candidate.capacity as usize).max()?;
     let words = (vcpus + largest) / 64 + 1;
     // For each number of domains, without a partly used one and with: the sums that can be held.
-    let mut sums = vec![[vec![0u64; words], vec![0u64; words]]; domains + 1];
-    sums[0][0][0] = 1;
+    let mut sums = vec![0u64; (domains + 1) * 2 * words];
+    sums[0] = 1;
     for candidate in candidates {
         for taken in (0..domains).rev() {
+            let (before, into) = sums.split_at_mut((taken + 1) * 2 * words);
             for partly in 0..2 {
                 let after = if candidate.wholly_free { partly } else { 1 };
-                let moved = shifted(&sums[taken][partly], candidate.capacity as usize);
-                let into = &mut sums[taken + 1][after];
-                into.iter_mut().zip(moved).for_each(|(word, more)| *word |= more);
+                let from = &before[(taken * 2 + partly) * words..][..words];
+                or_shifted(&mut into[after * words..][..words], from, candidate.capacity as usize);
             }
         }
     }
     let least = |sums: &[u64], from: usize| {
         (from..sums.len() * 64).find(|sum| sums[sum / 64] & (1 << (sum % 64)) != 0)
     };
-    let [whole, partly] = &sums[domains];
+    let (whole, partly) = sums[domains * 2 * words..].split_at(words);
     let full = least(whole, vcpus).filter(|sum| *sum == vcpus);
     let best = full.or_else(|| least(partly, vcpus)).or_else(|| least(whole, vcpus))?;
     Some((best - vcpus) as u32)
 }
 
-fn shifted(bits: &[u64], by: usize) -> Vec<u64> {
+/// Adds to a set of numbers those of another, each larger by so much; what runs over is dropped.
+fn or_shifted(into: &mut [u64], bits: &[u64], by: usize) {
     let (words, rest) = (by / 64, by % 64);
-    let at = |index: Option<usize>| index.and_then(|index| bits.get(index)).copied().unwrap_or(0);
-    let word = |index: usize| {
-        let low = at(index.checked_sub(words)) << rest;
-        let high = if rest == 0 { 0 } else { at(index.checked_sub(words + 1)) >> (64 - rest) };
-        low | high
-    };
-    (0..bits.len()).map(word).collect()
+    for (index, word) in bits.iter().enumerate().filter(|(_, word)| **word != 0) {
+        if let Some(low) = into.get_mut(index + words) {
+            *low |= word << rest;
+        }
+        if rest > 0
+            && let Some(high) = into.get_mut(index + words + 1)
+        {
+            *high |= word >> (64 - rest);
+        }
+    }
 }
 
 fn spread(candidates: &[Candidate], ask: &Ask, keep: Option<(usize, u32)>) -> Option<Share> {
@@ -283,77 +331,4 @@ fn as_equal_as_can_be(
     }
     let share = fold.finish(candidates, ask, domains)?;
     Some(Share { cost: share.cost + Cost::of(Field::L3First, 1), ..share })
-}
-
-/// The cheapest way to have seated `n` vCPUs on `d` of the domains so far; `d` is not counted when
-/// the number of domains is free.
-struct Fold {
-    vcpus: usize,
-    rows: usize,
-    costs: Vec<Cost>,
-    /// For each domain, how many vCPUs it got in the cheapest way to each state.
-    choices: Vec<Vec<u16>>,
-}
-
-impl Fold {
-    fn new(vcpus: usize, domains: usize) -> Self {
-        let rows = domains + 1;
-        let mut costs = vec![Cost::MAX; rows * (vcpus + 1)];
-        costs[0] = Cost::default();
-        Self { vcpus, rows, costs, choices: Vec::new() }
-    }
-
-    fn add(&mut self, options: &[(usize, Cost)]) {
-        let width = self.vcpus + 1;
-        let step = usize::from(self.rows > 1);
-        let mut next = self.costs.clone();
-        let mut choice = vec![0u16; next.len()];
-        // No row beyond the domains so far has been reached.
-        for row in 0..(self.rows - step).min(self.choices.len() * step + 1) {
-            for before in 0..width {
-                let cost = self.costs[row * width + before];
-                if cost == Cost::MAX {
-                    continue;
-                }
-                for (count, more) in options {
-                    let after = before + count;
-                    if after > self.vcpus {
-                        break;
-                    }
-                    let index = (row + step) * width + after;
-                    let total = cost + *more;
-                    if total < next[index] {
-                        next[index] = total;
-                        choice[index] = *count as u16;
-                    }
-                }
-            }
-        }
-        self.costs = next;
-        self.choices.push(choice);
-    }
-
-    fn finish(mut self, candidates: &[Candidate], ask: &Ask, domains: usize) -> Option<Share> {
-        let width = self.vcpus + 1;
-        let step = usize::from(self.rows > 1);
-        let (mut row, mut left) = (domains, self.vcpus);
-        let cost = self.costs[row * width + left];
-        // One vCPU of an odd number has no partner; two without one are against `require`.
-        let alone = cost.get(Field::SharedCores);
-        if cost == Cost::MAX || (ask.seat == Seat::Paired && alone > u64::from(ask.vcpus % 2)) {
-            return None;
-        }
-        let mut by_segment = Vec::new();
-        for candidate in candidates.iter().rev() {
-            let choice = self.choices.pop()?;
-            let count = usize::from(choice[row * width + left]);
-            if count > 0 {
-                by_segment.push((candidate.spot.segment, count as u32));
-                left -= count;
-                row -= step;
-            }
-        }
-        by_segment.reverse();
-        Some(Share { cost, by_segment })
-    }
 }

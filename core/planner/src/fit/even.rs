@@ -88,7 +88,7 @@ pub fn place(problem: &Problem, parts: Parts) -> Option<Found> {
     }
     let classes = classes(problem, &parts);
     let mut walk = Walk {
-        nearest: nearest(problem),
+        nearest: problem.layout.nearest,
         problem,
         parts,
         classes,
@@ -120,7 +120,7 @@ fn classes(problem: &Problem, parts: &Parts) -> Vec<Class> {
     }
     let holding = |areas: &[usize], size: u32| -> Vec<usize> {
         let seated =
-            |area: &usize| problem.holds(*area, size) && problem.share(*area, size).is_some();
+            |area: &usize| problem.holds(*area, size) && problem.share_cost(*area, size).is_some();
         areas.iter().copied().filter(seated).collect()
     };
     let class = |areas: Vec<usize>| {
@@ -129,13 +129,6 @@ fn classes(problem: &Problem, parts: &Parts) -> Vec<Class> {
         Class { areas, small, large }
     };
     by_twin.into_values().map(class).filter(|class| !class.small.is_empty()).collect()
-}
-
-/// The smallest distance between any two areas, there and back.
-fn nearest(problem: &Problem) -> u64 {
-    let areas = 0..problem.areas();
-    let pairs = areas.clone().flat_map(|a| areas.clone().map(move |b| (a, b)));
-    pairs.filter(|(a, b)| a < b).map(|(a, b)| problem.layout.between(a, b)).min().unwrap_or(0)
 }
 
 impl Walk<'_, '_> {
@@ -227,7 +220,8 @@ impl Walk<'_, '_> {
         let mut best: Option<Choice> = None;
         for numbers in std::mem::take(&mut self.ties) {
             let cheapest = self.cheapest(&numbers);
-            let settled = cheapest.as_ref().is_some_and(|c| c.rank.lost_in_largest == (0, 0));
+            let settled = self.only_one_way(&numbers)
+                || cheapest.as_ref().is_some_and(|c| c.rank.lost_in_largest == (0, 0));
             let choice = if settled { cheapest } else { self.walk_areas(&numbers, cheapest) };
             best = match (best, choice) {
                 (Some(a), Some(b)) => Some(if b.rank < a.rank { b } else { a }),
@@ -238,13 +232,20 @@ impl Walk<'_, '_> {
         Some(Found { choice: best?, distance: self.best, proof })
     }
 
+    /// Whether each class takes none of its areas, or all of them with equal parts.
+    fn only_one_way(&self, numbers: &Numbers) -> bool {
+        self.classes.iter().zip(numbers).all(|(class, (large, small))| {
+            *large == 0 && (*small == 0 || *small as usize == class.small.len())
+        })
+    }
+
     /// By the sum of costs alone: the cheapest areas of each class.
     fn cheapest(&self, numbers: &Numbers) -> Option<Choice> {
         let mut parts = Vec::new();
         for (class, (large, small)) in self.classes.iter().zip(numbers) {
             if *large == 0 {
                 let size = self.parts.size;
-                let cost = |area: &usize| Some((self.problem.share(*area, size)?.cost, *area));
+                let cost = |area: &usize| Some((self.problem.share_cost(*area, size)?, *area));
                 let mut costs: Vec<_> = class.small.iter().filter_map(cost).collect();
                 costs.sort_unstable();
                 let taken = costs.get(..*small as usize)?;
@@ -270,7 +271,7 @@ impl Walk<'_, '_> {
                 if size == self.parts.large() && !class.large.contains(area) {
                     continue;
                 }
-                let Some(share) = self.problem.share(*area, size) else { continue };
+                let Some(cost_here) = self.problem.share_cost(*area, size) else { continue };
                 for (index, way) in ways.iter().enumerate() {
                     let after = index + step;
                     let full = step == 1 && index % width == small as usize;
@@ -278,7 +279,7 @@ impl Walk<'_, '_> {
                     else {
                         continue;
                     };
-                    let total = *cost + share.cost;
+                    let total = *cost + cost_here;
                     if next[after].as_ref().is_none_or(|(known, _)| total < *known) {
                         let mut taken = taken.clone();
                         taken.push((*area, size));
@@ -358,11 +359,11 @@ impl AreaWalk<'_, '_, '_> {
     }
 
     fn take(&mut self, rest: &[(usize, usize)], area: usize, size: u32) {
-        let Some(share) = self.walk.problem.share(area, size) else { return };
+        let Some(cost) = self.walk.problem.share_cost(area, size) else { return };
         self.taken.push((area, size));
-        self.head += share.cost.head;
+        self.head += cost.head;
         self.go(rest);
-        self.head -= share.cost.head;
+        self.head -= cost.head;
         self.taken.pop();
     }
 }

@@ -11,9 +11,7 @@
 
 use super::even::Found;
 use super::problem::{Choice, Problem};
-use super::uneven::distance;
 use super::{GivenCell, Proof};
-use std::collections::BTreeMap;
 
 const PATIENCE: u32 = 40_000;
 
@@ -38,9 +36,10 @@ struct Walk<'a, 'b> {
     /// Cells, the largest first.
     order: Vec<usize>,
     by_cell: Vec<usize>,
-    /// vCPUs of each area in use, and pages of each pool.
-    vcpus: BTreeMap<usize, u32>,
-    pages: BTreeMap<usize, u64>,
+    /// Placed so far: vCPUs by area, pages by pool.
+    vcpus: Vec<u32>,
+    pages: Vec<u64>,
+    distance: u64,
     may_share: bool,
     best: Option<(usize, u64, Choice, Vec<usize>)>,
     steps: u32,
@@ -66,8 +65,9 @@ pub fn place(problem: &Problem, cells: &[GivenCell]) -> Result<Placed, Gave> {
             cells,
             order: order.clone(),
             by_cell: vec![usize::MAX; cells.len()],
-            vcpus: BTreeMap::new(),
-            pages: BTreeMap::new(),
+            vcpus: vec![0; problem.areas()],
+            pages: vec![0; problem.layout.pools()],
+            distance: 0,
             may_share,
             best: None,
             steps: PATIENCE,
@@ -115,7 +115,7 @@ impl Walk<'_, '_> {
             return;
         }
         self.steps -= 1;
-        if self.is_worse(shared) {
+        if self.is_worse(shared + self.must_still_share(depth)) {
             return;
         }
         let Some(cell) = self.order.get(depth).copied() else {
@@ -123,9 +123,12 @@ impl Walk<'_, '_> {
             return;
         };
         let mut tried: Vec<usize> = Vec::new();
-        for area in 0..self.problem.areas() {
-            let in_use = self.vcpus.get(&area).copied().unwrap_or(0);
-            let may = (self.may_share || in_use == 0) && self.has_room(cell, area, in_use);
+        // Areas of their own first: a way with little sharing is found early, and cuts the rest.
+        let areas = self.problem.areas();
+        for index in 0..if self.may_share { 2 * areas } else { areas } {
+            let area = index % areas;
+            let in_use = self.vcpus[area];
+            let may = (in_use > 0) == (index >= areas) && self.has_room(cell, area, in_use);
             if !may || self.must_come_later(depth, area) {
                 continue;
             }
@@ -136,24 +139,23 @@ impl Walk<'_, '_> {
                 tried.push(area);
             }
             let pool = self.problem.layout.areas[area].pool;
-            *self.vcpus.entry(area).or_insert(0) += self.cells[cell].vcpus;
-            *self.pages.entry(pool).or_insert(0) += self.cells[cell].pages;
+            let (distance, wanted) = (self.distance, self.cells[cell]);
+            self.distance += self.added(area, wanted.vcpus);
+            self.vcpus[area] += wanted.vcpus;
+            self.pages[pool] += wanted.pages;
             self.by_cell[cell] = area;
             self.go(depth + 1, shared + usize::from(in_use > 0));
             self.by_cell[cell] = usize::MAX;
-            if in_use == 0 {
-                self.vcpus.remove(&area);
-            } else {
-                self.vcpus.insert(area, in_use);
-            }
-            *self.pages.entry(pool).or_insert(0) -= self.cells[cell].pages;
+            self.vcpus[area] = in_use;
+            self.pages[pool] -= wanted.pages;
+            self.distance = distance;
         }
     }
 
     fn has_room(&self, cell: usize, area: usize, in_use: u32) -> bool {
         let wanted = self.cells[cell];
         let pool = self.problem.layout.areas[area].pool;
-        let pages = self.pages.get(&pool).copied().unwrap_or(0);
+        let pages = self.pages[pool];
         self.problem.seats[area] >= in_use + wanted.vcpus
             && self.problem.pages(area) >= pages.saturating_add(wanted.pages)
     }
@@ -185,19 +187,34 @@ impl Walk<'_, '_> {
             && devices.iter().all(|d| d.near[a] == d.near[b] && d.distance[a] == d.distance[b])
     }
 
+    /// Of the cells left, those that find no unused area.
+    fn must_still_share(&self, depth: usize) -> usize {
+        let areas = self.problem.seats.iter().zip(&self.vcpus);
+        let unused = areas.filter(|(seats, vcpus)| **seats > 0 && **vcpus == 0);
+        (self.cells.len() - depth).saturating_sub(unused.count())
+    }
+
     fn parts(&self) -> Vec<(usize, u32)> {
-        self.vcpus.iter().map(|(area, vcpus)| (*area, *vcpus)).collect()
+        let in_use = self.vcpus.iter().copied().enumerate();
+        in_use.filter(|(_, vcpus)| *vcpus > 0).collect()
+    }
+
+    /// The distance of so many more vCPUs in an area to those in others.
+    fn added(&self, area: usize, vcpus: u32) -> u64 {
+        let others = self.vcpus.iter().enumerate().filter(|(other, n)| *other != area && **n > 0);
+        let to = |(other, n): (usize, &u32)| {
+            u64::from(*n) * u64::from(vcpus) * self.problem.layout.between(other, area)
+        };
+        others.map(to).sum()
     }
 
     fn is_worse(&self, shared: usize) -> bool {
         let Some((best_shared, best, ..)) = &self.best else { return false };
-        shared > *best_shared
-            || (shared == *best_shared && distance(self.problem, &self.parts()) > *best)
+        (shared, self.distance) > (*best_shared, *best)
     }
 
     fn finish(&mut self, shared: usize) {
-        let parts = self.parts();
-        let distance = distance(self.problem, &parts);
+        let (parts, distance) = (self.parts(), self.distance);
         let better = |choice: &Choice| {
             self.best.as_ref().is_none_or(|(best_shared, best, known, _)| {
                 (shared, distance, choice.rank) < (*best_shared, *best, known.rank)

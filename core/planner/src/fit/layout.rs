@@ -30,6 +30,10 @@ pub struct Layout {
     distance: Vec<u32>,
     /// Areas that no distance tells apart have the same number.
     pub twins: Vec<u32>,
+    /// The smallest distance between any two areas, there and back; 0 with one area.
+    pub nearest: u64,
+    /// Areas of the same shape, with ids that differ by one and the same number, have the same number.
+    alike: Vec<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +86,8 @@ impl Layout {
             threads: Vec::new(),
             distance: distances(topology, &groups),
             twins: Vec::new(),
+            nearest: 0,
+            alike: Vec::new(),
         };
         let memory = memory_nodes(topology, &groups);
         for ((nodes, cpus), memory_nodes) in groups.iter().zip(memory) {
@@ -101,8 +107,60 @@ impl Layout {
             layout.segments[area.segments.clone()].iter_mut().for_each(|s| s.area = index);
         }
         layout.number_pools();
+        layout.nearest = layout.smallest_distance();
+        layout.alike = layout.number_alike();
         layout.twins = twins(layout.areas.len(), |a, b| layout.distance(a, b));
         layout
+    }
+
+    fn number_alike(&self) -> Vec<u32> {
+        let of = |area: usize| {
+            (0..area).find(|earlier| self.is_shifted(*earlier, area)).unwrap_or(area) as u32
+        };
+        (0..self.areas.len()).map(of).collect()
+    }
+
+    fn is_shifted(&self, a: usize, b: usize) -> bool {
+        let widths = |area| self.cores[self.cores_of_area(area)].iter().map(Core::width);
+        let (ids_a, ids_b) = (self.threads_of_area(a), self.threads_of_area(b));
+        let shapes = self.segments_of(a).iter().zip(self.segments_of(b));
+        let shift = self.id_shift(a, b);
+        self.segments_of(a).len() == self.segments_of(b).len()
+            && shapes.into_iter().all(|(a, b)| a.cores.len() == b.cores.len())
+            && widths(a).eq(widths(b))
+            && ids_a.iter().zip(ids_b).all(|(a, b)| i64::from(*b) - i64::from(*a) == shift)
+    }
+
+    /// How much higher the ids of `b` are, where they are alike.
+    pub fn id_shift(&self, a: usize, b: usize) -> i64 {
+        let first = |area| self.threads_of_area(area).first().copied().map_or(0, i64::from);
+        first(b) - first(a)
+    }
+
+    pub fn are_alike(&self, a: usize, b: usize) -> bool {
+        self.alike[a] == self.alike[b]
+    }
+
+    /// Segments of an area follow each other, and so do their cores and threads.
+    pub fn cores_of_area(&self, area: usize) -> Range<usize> {
+        match self.segments_of(area) {
+            [first, .., last] => first.cores.start..last.cores.end,
+            [only] => only.cores.clone(),
+            [] => 0..0,
+        }
+    }
+
+    fn threads_of_area(&self, area: usize) -> &[u32] {
+        match &self.cores[self.cores_of_area(area)] {
+            [first, .., last] => &self.threads[first.threads.start..last.threads.end],
+            [only] => &self.threads[only.threads.clone()],
+            [] => &[],
+        }
+    }
+
+    fn smallest_distance(&self) -> u64 {
+        let pairs = (0..self.areas.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        pairs.map(|(a, b)| self.between(a, b)).min().unwrap_or(0)
     }
 
     fn number_pools(&mut self) {

@@ -53,6 +53,7 @@ mod area;
 mod cost;
 mod division;
 mod even;
+mod fold;
 mod given;
 mod layout;
 mod problem;
@@ -68,7 +69,7 @@ use even::{Found, Parts};
 pub use numawise_model::placement::{PartingFound, Proof, Score};
 use numawise_model::{CpuSet, Id, L3Policy, PageSize, Pcpu, SmtPolicy};
 pub use problem::seats;
-use problem::{Choice, Problem};
+use problem::{Choice, Problem, Rank};
 use seat::{Seat, Spot};
 
 /// What is to be placed.
@@ -217,6 +218,12 @@ fn one_area(problem: &Problem) -> Option<Fit> {
     let mut best: Option<Choice> = None;
     for area in 0..problem.areas() {
         if !problem.holds(area, vcpus) {
+            continue;
+        }
+        // Nothing that only the whole has makes a choice better than its cost alone.
+        let Some(cost) = problem.share_cost(area, vcpus) else { continue };
+        let least = Rank { head: cost.head, lost_in_largest: (0, 0), tail: cost.tail };
+        if best.as_ref().is_some_and(|best| best.rank <= least) {
             continue;
         }
         let Some(choice) = problem.choice(&[(area, vcpus)]) else { continue };

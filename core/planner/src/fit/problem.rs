@@ -76,14 +76,23 @@ impl<'a> Problem<'a> {
 
     /// Pages that so many of the guest's vCPUs bring along, rounded down; never none.
     pub fn pages_at_least(&self, vcpus: u32) -> u64 {
-        let due = u128::from(self.wanted.pages) * u128::from(vcpus);
-        ((due / u128::from(self.wanted.vcpus)) as u64).max(1)
+        let (pages, of) = (self.wanted.pages, u64::from(self.wanted.vcpus));
+        let due = match pages.checked_mul(u64::from(vcpus)) {
+            Some(due) => due / of,
+            // Wider numbers only where they are needed: their division is slow.
+            None => (u128::from(pages) * u128::from(vcpus) / u128::from(of)) as u64,
+        };
+        due.max(1)
     }
 
     /// The same rounded up.
     pub fn pages_at_most(&self, vcpus: u32) -> u64 {
-        let due = u128::from(self.wanted.pages) * u128::from(vcpus);
-        (due.div_ceil(u128::from(self.wanted.vcpus)) as u64).max(1)
+        let (pages, of) = (self.wanted.pages, u64::from(self.wanted.vcpus));
+        let due = match pages.checked_mul(u64::from(vcpus)) {
+            Some(due) => due.div_ceil(of),
+            None => (u128::from(pages) * u128::from(vcpus)).div_ceil(u128::from(of)) as u64,
+        };
+        due.max(1)
     }
 
     /// What an area can promise; no limit where it is not known.
@@ -120,12 +129,50 @@ impl<'a> Problem<'a> {
 
     /// The cheapest share of `vcpus` in an area, its distance to devices among the cost.
     pub fn share(&self, area: usize, vcpus: u32) -> Option<Share> {
+        self.with_share(area, vcpus, |share| share.cloned())
+    }
+
+    /// What that share costs.
+    pub fn share_cost(&self, area: usize, vcpus: u32) -> Option<Cost> {
+        self.with_share(area, vcpus, |share| share.map(|share| share.cost))
+    }
+
+    fn with_share<T>(&self, area: usize, vcpus: u32, look: impl Fn(Option<&Share>) -> T) -> T {
         if let Some((_, share)) = self.shares.borrow()[area].iter().find(|(n, _)| *n == vcpus) {
-            return share.clone();
+            return look(share.as_ref());
         }
-        let share = self.share_keeping(area, vcpus, None);
-        self.shares.borrow_mut()[area].push((vcpus, share.clone()));
-        share
+        let share = match self.same_elsewhere(area, vcpus) {
+            Some(share) => share,
+            None => self.share_keeping(area, vcpus, None),
+        };
+        let seen = look(share.as_ref());
+        self.shares.borrow_mut()[area].push((vcpus, share));
+        seen
+    }
+
+    /// What was found for an area in the same state, with the ids of this one: all preferences but
+    /// the ids, and all choices, are the same there.
+    fn same_elsewhere(&self, area: usize, vcpus: u32) -> Option<Option<Share>> {
+        let (layout, stock) = (self.layout, self.stock);
+        if !self.wanted.devices.is_empty() || stock.knows_use() {
+            return None;
+        }
+        let shares = self.shares.borrow();
+        let known = (0..shares.len()).find_map(|other| {
+            let (_, share) = shares[other].iter().find(|(n, _)| *n == vcpus)?;
+            let same = layout.are_alike(other, area) && stock.same_free(layout, other, area);
+            same.then_some((other, share))
+        });
+        let (other, share) = known?;
+        let Some(share) = share else { return Some(None) };
+        let shift = layout.id_shift(other, area) * i64::from(vcpus);
+        let segment = |segment| {
+            segment - layout.areas[other].segments.start + layout.areas[area].segments.start
+        };
+        Some(Some(Share {
+            cost: Cost { tail: share.cost.tail.wrapping_add_signed(shift), ..share.cost },
+            by_segment: share.by_segment.iter().map(|(of, count)| (segment(*of), *count)).collect(),
+        }))
     }
 
     fn share_keeping(&self, area: usize, vcpus: u32, keep: Option<(usize, u32)>) -> Option<Share> {

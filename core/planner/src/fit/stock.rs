@@ -197,6 +197,12 @@ impl Stock {
                 .all(|(a, b)| a.width() == b.width())
     }
 
+    /// Whether two areas of the same shape have the same threads left.
+    pub fn same_free(&self, layout: &Layout, a: usize, b: usize) -> bool {
+        self.areas[a] == self.areas[b]
+            && self.free[layout.cores_of_area(a)] == self.free[layout.cores_of_area(b)]
+    }
+
     /// Everything that may still be given.
     pub fn free_cpus(&self, layout: &Layout) -> CpuSet {
         let mut cpus = CpuSet::new();

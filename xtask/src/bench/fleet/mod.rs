@@ -7,6 +7,8 @@ mod quality;
 mod scale;
 mod trace;
 
+pub(super) use scale::own_time;
+
 use crate::process::{cargo, succeeds};
 use anyhow::Result;
 use comfy_table::{Table, presets};

@@ -158,7 +158,7 @@ impl Scale {
 }
 
 /// The CPU time of this thread: what others do on the machine is no part of a placement.
-fn own_time() -> Duration {
+pub fn own_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
