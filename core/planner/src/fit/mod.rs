@@ -42,8 +42,8 @@
 //!
 //! # Properties
 //!
-//! 1. *Sound*: the placement meets every constraint. 2. *Complete*: a refusal means there is none
-//! (or is [`NoFit::GaveUp`]). 3. *Optimal* by the preferences where it says so. Each is tested
+//! *Sound*: the placement meets every constraint. *Complete*: a refusal means there is none
+//! (or is [`NoFit::GaveUp`]). *Optimal* by the preferences where it says so. Each is tested
 //! against exhaustive search on small hosts, soundness and completeness against an independent
 //! solver on large ones.
 

@@ -16,8 +16,11 @@ pub struct Problem<'a> {
     /// vCPUs that each area can seat at most.
     pub seats: Vec<u32>,
     /// Shares found so far, by area.
-    shares: RefCell<Vec<Vec<(u32, Option<Share>)>>>,
+    shares: RefCell<Vec<KnownShares>>,
 }
+
+/// Of one area, by the number of vCPUs; `None` where there is no way.
+type KnownShares = Vec<(u32, Option<Share>)>;
 
 /// Areas with their vCPUs and shares: one way to place the whole guest.
 #[derive(Clone, Debug)]

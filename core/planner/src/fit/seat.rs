@@ -158,12 +158,12 @@ impl Spot<'_> {
                     + Cost::thread(self.stock.use_of(*thread), self.layout.threads[*thread]);
                 let width = self.layout.cores[core].width();
                 let Some(cost) = seat.core_cost(count, order.len() as u32, width) else { continue };
-                for before in 0..=most.saturating_sub(count as usize) {
+                for (before, known) in costs.iter().enumerate() {
                     let after = before + count as usize;
-                    if costs[before] == Cost::MAX || after > most {
+                    if *known == Cost::MAX || after > most {
                         continue;
                     }
-                    let total = costs[before] + cost + threads;
+                    let total = *known + cost + threads;
                     if total < next[after] {
                         next[after] = total;
                         choice[after] = count as u8;
