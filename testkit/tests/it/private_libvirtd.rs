@@ -110,6 +110,9 @@ fn the_tiny_guest_says_what_it_sees_and_obeys_the_agent_and_the_button() {
         assert!(said().contains("GUEST-NODES 0-1"), "{}", said());
         assert!(said().contains("GUEST-NODE 1 cpus=1 "), "{}", said());
         if agent {
+            // The guest is up a moment before its agent is heard.
+            let asked = || libvirtd.virsh(&["guestvcpus", name]);
+            becomes(Duration::from_secs(60), || asked().status.success());
             let cpus = libvirtd.virsh_text(&["guestvcpus", name]);
             assert!(cpus.contains("0-1"), "{cpus}");
         }

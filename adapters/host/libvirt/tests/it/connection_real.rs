@@ -255,6 +255,11 @@ fn a_guest_that_hears_is_shut_down_in_order() {
         }
     }
     let seen = |id| hypervisor.observe(id, Depth::Guest).expect("looked at").expect("runs");
+    // The guest is up a moment before its agent is heard.
+    let until = Instant::now() + Duration::from_secs(60);
+    while seen(&guests[0].1).guest_cells.is_none() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(200));
+    }
     let inside = seen(&guests[0].1);
     assert!(inside.guest_cells.is_some(), "the agent was asked: {:?}", inside.unseen);
     assert_eq!(seen(&guests[1].1).guest_cells, None);
