@@ -42,7 +42,13 @@ fn a_linux_guest_is_restarted_by_asking_and_its_own_view_is_verified() {
     assert!(!ran.err.contains("switched off"), "it stopped by itself: {ran:?}");
     // The console's file begins anew with each start.
     wait_for_boot(&log, 1);
-    let said = on.ok(&["verify", "linux"]);
+    // The guest is up a moment before its agent is heard.
+    let until = Instant::now() + Duration::from_secs(60);
+    let mut said = on.ok(&["verify", "linux"]);
+    while said.contains("not looked at") && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(200));
+        said = on.ok(&["verify", "linux"]);
+    }
     assert!(said.contains("agrees with its plan"), "{said}");
     assert!(!said.contains("not looked at"), "the agent told of the guest's nodes: {said}");
     let console = std::fs::read_to_string(&log).expect("the console");
