@@ -84,77 +84,22 @@ wire! { enum EmulatorPolicyDoc = EmulatorPolicy { Housekeeping, Isolate } }
 wire! { enum DevicePolicyDoc = DevicePolicy { Preferred, Required, Legacy, Socket } }
 wire! { enum PartingFoundDoc = PartingFound { Even, WholeCores, Any } }
 
-/// One number for each preference, the most important first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ScoreDoc {
-    sharing_cells: u32,
-    areas: u32,
-    parting: PartingFoundDoc,
-    distance: u64,
-    sharing_areas: u64,
-    l3: [u64; 3],
-    broken_cores: u64,
-    device_distance: u64,
-    whole_cores_lost: u64,
-    lost_by_largest_area: u32,
-    lost_by_largest_l3: u32,
-    use_steps: u64,
-    id_sum: u64,
-}
-
-impl Wire for Score {
-    type Doc = ScoreDoc;
-    fn to_doc(&self) -> ScoreDoc {
-        let Self {
-            sharing_cells,
-            areas,
-            parting,
-            distance,
-            sharing_areas,
-            l3,
-            broken_cores,
-            device_distance,
-            whole_cores_lost,
-            lost_by_largest_area,
-            lost_by_largest_l3,
-            use_steps,
-            id_sum,
-        } = *self;
-        let parting = parting.to_doc();
-        ScoreDoc {
-            sharing_cells,
-            areas,
-            parting,
-            distance,
-            sharing_areas,
-            l3,
-            broken_cores,
-            device_distance,
-            whole_cores_lost,
-            lost_by_largest_area,
-            lost_by_largest_l3,
-            use_steps,
-            id_sum,
-        }
-    }
-    fn from_doc(doc: ScoreDoc) -> Self {
-        Self {
-            sharing_cells: doc.sharing_cells,
-            areas: doc.areas,
-            parting: Wire::from_doc(doc.parting),
-            distance: doc.distance,
-            sharing_areas: doc.sharing_areas,
-            l3: doc.l3,
-            broken_cores: doc.broken_cores,
-            device_distance: doc.device_distance,
-            whole_cores_lost: doc.whole_cores_lost,
-            lost_by_largest_area: doc.lost_by_largest_area,
-            lost_by_largest_l3: doc.lost_by_largest_l3,
-            use_steps: doc.use_steps,
-            id_sum: doc.id_sum,
-        }
+wire! {
+    /// One number for each preference, the most important first.
+    struct ScoreDoc = Score {
+        sharing_cells: u32,
+        areas: u32,
+        parting: PartingFound,
+        distance: u64,
+        sharing_areas: u64,
+        l3: [u64; 3],
+        broken_cores: u64,
+        device_distance: u64,
+        whole_cores_lost: u64,
+        lost_by_largest_area: u32,
+        lost_by_largest_l3: u32,
+        use_steps: u64,
+        id_sum: u64,
     }
 }
 

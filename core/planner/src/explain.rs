@@ -9,7 +9,7 @@
 
 use crate::Notes;
 use crate::binding::best::{self, Ready};
-use crate::fit::{Fit, Layout, Stock, fit, seats};
+use crate::fit::{Fit, Layout, fit, seats};
 use crate::situation::Situation;
 use numawise_model::placement::{Best, Footprint, Lost, MemoryReach, NodeConstraint, NodeLack};
 use numawise_model::{
@@ -21,14 +21,22 @@ use std::collections::BTreeSet;
 pub fn place(ready: &Ready, fit: &Fit, notes: &mut Notes) {
     let nodes = nodes_of(&ready.layout, fit);
     notes.reason(Reason::BestPlace { nodes, score: fit.score, proof: fit.proof });
-    let (lacks, chosen) = (lacks(ready), fit.parts.iter().map(|part| part.area));
-    let chosen: BTreeSet<usize> = chosen.collect();
-    let cannot = lacks.into_iter().enumerate();
-    for (_, lack) in cannot.filter(|(area, _)| !chosen.contains(area) && cannot_alone(ready, *area))
-    {
-        notes.reason(Reason::NodeCannot { lack });
+    let chosen: BTreeSet<usize> = fit.parts.iter().map(|part| part.area).collect();
+    let mut others = Vec::new();
+    for (area, lack) in lacks(ready).into_iter().enumerate() {
+        if chosen.contains(&area) {
+            continue;
+        }
+        match on_areas(ready, |other| other == area) {
+            Some(other) => others.push(other),
+            None => notes.reason(Reason::NodeCannot { lack }),
+        }
     }
-    for lost in losers(ready, fit, &chosen) {
+    if chosen.len() > 1 {
+        let without = |area: &usize| on_areas(ready, |other| other != *area);
+        others = chosen.iter().filter_map(without).collect();
+    }
+    for lost in losers(ready, fit, &others) {
         notes.reason(Reason::WorsePlace { place: lost });
     }
     let mut idle = CpuSet::new();
@@ -44,21 +52,10 @@ fn nodes_of(layout: &Layout, fit: &Fit) -> NodeSet {
     nodes
 }
 
-fn cannot_alone(ready: &Ready, area: usize) -> bool {
-    let alone = only(ready, |other| other == area);
-    fit(&ready.layout, &alone, &ready.wanted).is_err()
-}
-
-/// The host with some areas alone.
-fn only(ready: &Ready, keep: impl Fn(usize) -> bool) -> Stock {
-    let mut stock = ready.stock.clone();
-    let free = stock.free_cpus(&ready.layout);
-    let mut gone = CpuSet::new();
-    for area in (0..ready.layout.areas.len()).filter(|area| !keep(*area)) {
-        gone.extend(&free_of(ready, area, &free));
-    }
-    stock.take(&ready.layout, &gone);
-    stock
+/// The best place on some of the areas.
+fn on_areas(ready: &Ready, keep: impl Fn(usize) -> bool) -> Option<Fit> {
+    let areas: Vec<usize> = (0..ready.layout.areas.len()).filter(|area| keep(*area)).collect();
+    fit(&ready.layout, &ready.stock.only_areas(&ready.layout, &areas), &ready.wanted).ok()
 }
 
 fn free_of(ready: &Ready, area: usize, free: &CpuSet) -> CpuSet {
@@ -69,20 +66,11 @@ fn free_of(ready: &Ready, area: usize, free: &CpuSet) -> CpuSet {
     all.intersection(free)
 }
 
-fn losers(ready: &Ready, fit: &Fit, chosen: &BTreeSet<usize>) -> Vec<Lost> {
-    let areas = 0..ready.layout.areas.len();
-    let stocks: Vec<Stock> = match chosen.len() {
-        1 => {
-            let others = areas.filter(|area| !chosen.contains(area));
-            others.map(|area| only(ready, |other| other == area)).collect()
-        }
-        _ => chosen.iter().map(|area| only(ready, |other| other != *area)).collect(),
-    };
+fn losers(ready: &Ready, fit: &Fit, others: &[Fit]) -> Vec<Lost> {
     let mut lost: Vec<Lost> = Vec::new();
-    for stock in stocks {
-        let Ok(other) = crate::fit::fit(&ready.layout, &stock, &ready.wanted) else { continue };
+    for other in others {
         let Some((on, ours, theirs)) = fit.score.first_difference(&other.score) else { continue };
-        let nodes = nodes_of(&ready.layout, &other);
+        let nodes = nodes_of(&ready.layout, other);
         // Losses are counted over the whole host, and part of it was left out of the question.
         if ours <= theirs && !lost.iter().any(|known| known.nodes == nodes) {
             lost.push(Lost { nodes, on, ours, theirs });
