@@ -1,5 +1,6 @@
-//! Hosts made from a few integers, and the test bed of real ones; for tests only.
+//! Hosts made from a few integers, the test bed of real ones, and database servers; for tests only.
 
+pub mod servers;
 pub mod sysfs_tree;
 pub mod testbed;
 

@@ -49,6 +49,9 @@ pub const TEST_NEEDS: &[Need] = &[
         used_for: "making the test bed's root",
     },
     Need { thing: "unshare", package: "util-linux", used_for: "the test bed's namespaces" },
+    Need { thing: "/usr/sbin/mariadbd", package: "mariadb-server", used_for: "load on a MariaDB" },
+    Need { thing: "pg_createcluster", package: "postgresql", used_for: "load on a PostgreSQL" },
+    Need { thing: "sysbench", package: "sysbench", used_for: "that both tools mean the same" },
 ];
 
 pub const BENCH_NEEDS: &[Need] = &[

@@ -53,7 +53,7 @@ pub enum Unavailable {
 /// # Panics
 ///
 /// Under [`REQUIRED`], since nothing may be skipped there.
-fn or_skip<T>(result: Result<T, Unavailable>) -> Option<T> {
+pub(crate) fn or_skip<T>(result: Result<T, Unavailable>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(why) => {

@@ -1,0 +1,22 @@
+//! Experiments: what one run of a load measured, which runs an experiment needs and in which order, and
+//! what can be said of their difference.
+//!
+//! # The problem
+//!
+//! Two placements are to be compared by the work that a database gets done under each. Runs on one machine
+//! differ by more than most placements do: neighbours, temperature, page cache and the age of checkpoints
+//! all move while the experiment goes on. So a single run under each is worth nothing, and seconds inside
+//! one run are no repetitions, since they share the placement.
+//!
+//! # The parts
+//!
+//! - [`measured`]: one run. Its latencies are whole [histograms](latencies), never percentiles: those of
+//!   several generators can then be merged exactly.
+
+mod latencies;
+mod measured;
+
+pub use latencies::{LARGEST_NSEC, Latencies, SMALLEST_NSEC};
+pub use measured::{
+    Counts, GeneratorUsage, Interval, KindMeasured, Measured, Schedule, Steadiness,
+};
