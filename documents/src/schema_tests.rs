@@ -3,6 +3,7 @@
 //! reviewer sees what readers of the documents will see.
 
 use crate::audit::AuditDoc;
+use crate::experiment::{ExperimentFile, RunFileDoc};
 use crate::fleet::{FleetMovesDoc, FleetPlanDoc, FleetRequestDoc};
 use crate::guest::FrozenDoc;
 use crate::host::HostDoc;
@@ -58,6 +59,8 @@ fn check<T: JsonSchema>(file: ExpectFile) {
 #[test]
 fn the_schemas_on_file_are_those_of_the_types() {
     check::<AuditDoc>(expect_file!["../schemas/audit.schema.json"]);
+    check::<ExperimentFile>(expect_file!["../schemas/experiment.schema.json"]);
+    check::<RunFileDoc>(expect_file!["../schemas/run.schema.json"]);
     check::<MeasuredFileDoc>(expect_file!["../schemas/measured.schema.json"]);
     check::<PlanDoc>(expect_file!["../schemas/plan.schema.json"]);
     check::<HostDoc>(expect_file!["../schemas/host.schema.json"]);

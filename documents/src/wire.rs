@@ -104,7 +104,7 @@ macro_rules! as_is {
         }
     )* };
 }
-as_is!(bool, u8, u16, u32, u64, i64, usize, String, [u64; 3]);
+as_is!(bool, u8, u16, u32, u64, i64, usize, f64, String, [u64; 3]);
 
 /// Tuple structs around a text.
 macro_rules! as_text {
