@@ -36,6 +36,7 @@ wire! {
         KeepsFrozenTopology,
         Unbound,
         MemoryOnlyNodesLeftOut { nodes: NodeSet },
+        MemoryOnlyUsed { vnode: Vnode, cpu_node: Pnode, nodes: NodeSet, distance: Option<u32> },
         BestPlace { nodes: NodeSet, score: Score, proof: Proof },
         WorsePlace { place: Lost },
         NodeCannot { lack: NodeLack },

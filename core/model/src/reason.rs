@@ -116,6 +116,13 @@ pub enum Reason {
     MemoryOnlyNodesLeftOut {
         nodes: NodeSet,
     },
+    /// Asked for; the distance is from the CPUs to the first of them.
+    MemoryOnlyUsed {
+        vnode: Vnode,
+        cpu_node: Pnode,
+        nodes: NodeSet,
+        distance: Option<u32>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -78,6 +78,8 @@ fn request(policy: Policy, memory_mode: MemoryMode) -> Request {
         memory_mode,
         new_topology: true,
         fix_guest: false,
+        memory_only: None,
+        guest_cache: None,
     }
 }
 

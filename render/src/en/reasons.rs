@@ -77,6 +77,15 @@ pub fn reason(reason: &R) -> String {
         R::SiblingsKeptIdle { cpus } => placement::kept_idle(cpus),
         R::IsolatedFirst { cpus } => placement::isolated_first(cpus),
         R::Unbound => "no binding is asked for: the guest may run on every CPU".to_owned(),
+        R::MemoryOnlyUsed { vnode: of, cpu_node, nodes: from, distance } => {
+            let far = distance.map_or_else(String::new, |d| format!(", distance {d} from it"));
+            format!(
+                "{} of node {cpu_node} takes memory from {}, which {} only memory{far}: asked for",
+                vnode(*of),
+                nodes(from),
+                verb(from, "has", "have"),
+            )
+        }
         R::MemoryOnlyNodesLeftOut { nodes: out } => {
             format!(
                 "{} {} only memory and {} left out",

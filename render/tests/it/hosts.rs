@@ -269,6 +269,8 @@ pub fn seed_plan() -> numawise_model::Plan {
             memory_mode: MemoryMode::Strict,
             new_topology: false,
             fix_guest: true,
+            memory_only: None,
+            guest_cache: None,
         },
         binding: Binding { cpus: view.binding.clone(), mode: Mode::Exclusive },
         vnuma: Some(VirtualTopology {

@@ -150,6 +150,8 @@ fn request() -> Request {
         memory_mode: MemoryMode::Preferred,
         new_topology: true,
         fix_guest: true,
+        memory_only: None,
+        guest_cache: None,
     }
 }
 

@@ -141,6 +141,8 @@ fn plan() -> Plan {
             memory_mode: MemoryMode::Strict,
             new_topology: false,
             fix_guest: false,
+            memory_only: None,
+            guest_cache: None,
         },
         requires: vec![
             Predicate::CpusUnclaimed { cpus: binding.pcpus(), mode: Mode::Exclusive },

@@ -149,7 +149,7 @@ fn ready(
     free: &CpuSet,
     with_memory: bool,
 ) -> Ready {
-    let layout = Layout::of(situation.topology);
+    let layout = Layout::with_memory_only(situation.topology, request.memory_only.as_ref());
     let mut stock = Stock::new(&layout, free);
     stock.set_use(&layout, &situation.inputs.host.levels.utilisation);
     if with_memory {

@@ -51,6 +51,8 @@ impl Scene {
             memory_mode: MemoryMode::Strict,
             new_topology: false,
             fix_guest: false,
+            memory_only: None,
+            guest_cache: None,
         };
         Self {
             host,

@@ -57,6 +57,8 @@ impl Planned {
                 memory_mode: MemoryMode::Strict,
                 new_topology: false,
                 fix_guest: false,
+                memory_only: None,
+                guest_cache: None,
             },
             ledger: Ledger::default(),
             held: HeldPages::new(),
