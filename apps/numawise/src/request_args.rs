@@ -6,7 +6,7 @@ use crate::place_args::PlaceArgs;
 use crate::size;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use numawise_model::request::MemoryOnly;
+use numawise_model::request::{GuestCache, MemoryOnly};
 use numawise_model::{
     BindRule, Finding, FindingKind, GuestConfig, Id, L3Policy, MemoryMode, PageSize, Pnode, Policy,
     Request, Severity, Topology, VcpuSet, parse_list, parse_rule,
@@ -52,6 +52,9 @@ pub struct RequestArgs {
     /// of these).
     #[arg(long, value_name = "WHICH", conflicts_with = "no_vnuma", value_parser = memory_only)]
     memory_only: Option<MemoryOnly>,
+    /// How the guest is told which of its vCPUs share an L3 cache.
+    #[arg(long, value_enum, default_value_t = CacheName::Dies)]
+    guest_cache: CacheName,
     /// The topology that the guest has been running with may change.
     #[arg(long)]
     new_topology: bool,
@@ -78,6 +81,27 @@ enum ModeName {
     Preferred,
     Restrictive,
     Interleave,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CacheName {
+    /// By dies, where they can be exact.
+    Dies,
+    /// By QEMU's smp-cache too, where dies cannot say it or can be spared; libvirt marks the guest
+    /// as tainted.
+    SmpCache,
+    /// Not at all: one die a socket.
+    Off,
+}
+
+impl CacheName {
+    fn asked(self) -> Option<GuestCache> {
+        match self {
+            Self::Dies => None,
+            Self::SmpCache => Some(GuestCache::SmpCache),
+            Self::Off => Some(GuestCache::Off),
+        }
+    }
 }
 
 impl ModeName {
@@ -123,7 +147,7 @@ impl RequestArgs {
             new_topology: self.new_topology,
             fix_guest: self.fix_guest,
             memory_only: self.memory_only.clone(),
-            guest_cache: None,
+            guest_cache: self.guest_cache.asked(),
         }
     }
 

@@ -133,6 +133,7 @@ impl AuditRule {
             | K::GuestSeesOtherNodes { .. }
             | K::GuestNodeVcpus { .. }
             | K::GuestNodeDistances { .. }
+            | K::GuestSeesOtherL3 { .. }
             | K::GuestNodeMemory { .. }
             | K::NotVerified { .. }
             | K::CgroupKeepsOut { .. } => Self::Drift,
@@ -178,6 +179,7 @@ impl AuditRule {
             | K::EmulatorLacksMemoryNode { .. }
             | K::MaxSocketsCrossesNodes { .. }
             | K::GuestL3Differs { .. }
+            | K::GuestL3Untold { .. }
             | K::GuestSmtHidden { .. }
             | K::VcpusInterleaved { .. }
             | K::CellsShareNode { .. }

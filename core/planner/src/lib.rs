@@ -101,6 +101,7 @@ pub use memory::{PagesLeft, pages_left};
 pub use reserved::default_reserved;
 
 use binding::Bound;
+use numawise_model::guest::SmpCacheAbility;
 use numawise_model::plan::HeldPages;
 use numawise_model::{
     Binding, Claim, ClaimId, CpuPools, CpuSet, Finding, FindingKind, FrozenTopology, GuestConfig,
@@ -126,6 +127,8 @@ pub struct Inputs<'a> {
     pub frozen: Option<&'a FrozenTopology>,
     /// Memory that the guest holds now and gives back when it restarts.
     pub held: &'a HeldPages,
+    /// Whether the guest's QEMU takes `smp-cache`; absent where it was not tried.
+    pub smp_cache: Option<&'a SmpCacheAbility>,
     pub stamp: Stamp,
 }
 
@@ -255,7 +258,7 @@ fn place(
             }
             None => vnuma::cells(situation, &binding, request.cells_per_node, notes)?,
         };
-        let cpu = guest_cpu::topology(situation, &binding, &cells, request.max_sockets, notes);
+        let cpu = guest_cpu::topology(situation, request, &binding, &cells, notes);
         if !pages_fit {
             return None;
         }

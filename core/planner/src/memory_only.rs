@@ -3,7 +3,8 @@
 //! They are slower than a CPU's own memory, or faster and small, or somebody's device, so nobody gets
 //! them by accident. Asked for, they stand in for the nodes that would serve a vNUMA node otherwise:
 //!
-//! - `near`: the one nearest to the CPUs, which in flat mode is a package's own HBM;
+//! - `near`: the one nearest to the CPUs. Firmware often calls all HBM of a package equally near to
+//!   all of its nodes; they are then dealt out in order, one for each CPU node;
 //! - a list: the nearest of these, and all that are equally near, so that two CXL devices add up;
 //! - `spill`: the CPUs' own node and the nearest memory-only one. A strict binding to both lets the
 //!   kernel take from the nearer until it is full. Each page is counted on the node where it is
@@ -25,15 +26,23 @@ pub fn serving(
 ) -> NodeSet {
     match asked {
         None => usual,
-        Some(MemoryOnly::Near) => nearest(topology, cpu_node, None).into_iter().take(1).collect(),
+        Some(MemoryOnly::Near) => own_share(topology, cpu_node),
         Some(MemoryOnly::Nodes(named)) => {
             nearest(topology, cpu_node, Some(named)).into_iter().collect()
         }
-        Some(MemoryOnly::Spill) => {
-            let spare = nearest(topology, cpu_node, None).into_iter().take(1).collect();
-            usual.union(&spare)
-        }
+        Some(MemoryOnly::Spill) => usual.union(&own_share(topology, cpu_node)),
     }
+}
+
+/// The nearest one; of several that are equally near to several CPU nodes, the one whose turn it is.
+fn own_share(topology: &Topology, cpu_node: Pnode) -> NodeSet {
+    let near = nearest(topology, cpu_node, None);
+    if near.is_empty() {
+        return NodeSet::new();
+    }
+    let before = topology.nodes.iter().filter(|node| node.id < cpu_node && !node.cpus.is_empty());
+    let before = before.filter(|node| nearest(topology, node.id, None) == near).count();
+    NodeSet::single(near[before % near.len()])
 }
 
 /// All usable memory-only nodes at the least distance, by id. A distance that is not told is the

@@ -77,6 +77,13 @@ pub fn reason(reason: &R) -> String {
         R::SiblingsKeptIdle { cpus } => placement::kept_idle(cpus),
         R::IsolatedFirst { cpus } => placement::isolated_first(cpus),
         R::Unbound => "no binding is asked for: the guest may run on every CPU".to_owned(),
+        R::L3BySmpCache { level, vcpus_each } => {
+            let each = count(u64::from(*vcpus_each), "vCPU");
+            format!(
+                "QEMU's smp-cache puts an L3 at each guest {}, {each}: each is an L3 domain of the host",
+                level.as_str()
+            )
+        }
         R::MemoryOnlyUsed { vnode: of, cpu_node, nodes: from, distance } => {
             let far = distance.map_or_else(String::new, |d| format!(", distance {d} from it"));
             format!(

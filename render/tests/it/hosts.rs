@@ -277,6 +277,7 @@ pub fn seed_plan() -> numawise_model::Plan {
             nodes: vec![node(&view.cells[0], 1), node(&view.cells[1], 0)],
             cpu: view.cpu.expect("the seed's guest has a topology"),
             emulate_l3: false,
+            l3_level: None,
         }),
         cpu_before: None,
         helpers: view.helpers.clone(),

@@ -130,6 +130,7 @@ fn topology() -> VirtualTopology {
         nodes: vec![node(0, 0, 3, 4, 1), node(1, 4, 5, 2, 0)],
         cpu: cpu(),
         emulate_l3: true,
+        l3_level: None,
     }
 }
 

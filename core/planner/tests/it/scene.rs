@@ -98,6 +98,7 @@ impl Scene {
             cpu_before: guest.and_then(|guest| guest.cpu_topology),
             frozen: self.frozen.as_ref(),
             held: &self.held,
+            smp_cache: None,
             stamp: Stamp {
                 plan: PlanId("plan".to_owned()),
                 claims: [ClaimId("vcpus".to_owned()), ClaimId("helpers".to_owned())],

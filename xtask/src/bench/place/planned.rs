@@ -75,6 +75,7 @@ impl Planned {
             cpu_before: None,
             frozen: None,
             held: &self.held,
+            smp_cache: None,
             stamp: Stamp {
                 plan: PlanId("plan".to_owned()),
                 claims: [ClaimId("vcpus".to_owned()), ClaimId("helpers".to_owned())],
