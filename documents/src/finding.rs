@@ -116,6 +116,7 @@ wire! {
         SharesCpus { cpus: CpuSet, with: Vec<Owner> },
         EmulatorOnVcpuCpus { cpus: CpuSet },
         EmulatorLacksMemoryNode { node: Pnode },
+        PrefillWithoutCpus { node: Pnode },
         MaxSocketsCrossesNodes { sockets: u32, vnode: Vnode },
         GuestL3Differs { host_domains: u32, guest_domains: u32 },
         GuestL3Untold { why: L3Untold },

@@ -177,6 +177,7 @@ impl AuditRule {
             | K::SharesCpus { .. }
             | K::EmulatorOnVcpuCpus { .. }
             | K::EmulatorLacksMemoryNode { .. }
+            | K::PrefillWithoutCpus { .. }
             | K::MaxSocketsCrossesNodes { .. }
             | K::GuestL3Differs { .. }
             | K::GuestL3Untold { .. }

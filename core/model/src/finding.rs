@@ -179,6 +179,11 @@ pub enum FindingKind {
     EmulatorLacksMemoryNode {
         node: Pnode,
     },
+    /// Memory that is filled before the guest starts, on a node without CPUs for the thread that
+    /// fills it.
+    PrefillWithoutCpus {
+        node: Pnode,
+    },
     MaxSocketsCrossesNodes {
         sockets: u32,
         vnode: Vnode,

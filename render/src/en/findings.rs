@@ -106,6 +106,7 @@ pub fn finding(kind: &K, simulated: bool) -> Said {
         K::EmulatorBesideVcpus { cpus } => plan::emulator_beside_vcpus(cpus),
         K::EmulatorOnVcpuCpus { cpus } => plan::emulator_on_vcpu_cpus(cpus),
         K::EmulatorLacksMemoryNode { node } => plan::emulator_lacks_memory_node(*node),
+        K::PrefillWithoutCpus { node } => plan::prefill_without_cpus(*node),
         K::MaxSocketsCrossesNodes { sockets, vnode } => plan::max_sockets(*sockets, *vnode),
         K::GuestL3Differs { host_domains: h, guest_domains: g } => plan::guest_l3_differs(*h, *g),
         K::GuestL3Untold { why } => plan::guest_l3_untold(why),

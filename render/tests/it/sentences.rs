@@ -3,6 +3,7 @@
 use crate::hosts::*;
 use expect_test::expect;
 use numawise_model::event::Recovery;
+use numawise_model::guest::CacheLevel;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{
     Change, ChangedPart, Effect, Event, Finding, FindingKind as F, ForeignOwner, GuestFix, Manager,
@@ -16,6 +17,13 @@ fn reasons_read_well() {
     let reasons = vec![
         Reason::NodeOrder { nodes: vec![Pnode(1), Pnode(0)] },
         Reason::MemoryOnlyNodesLeftOut { nodes: nodes("2") },
+        Reason::MemoryOnlyUsed {
+            vnode: Vnode(0),
+            cpu_node: Pnode(0),
+            nodes: nodes("2"),
+            distance: Some(13),
+        },
+        Reason::L3BySmpCache { level: CacheLevel::Core, vcpus_each: 1 },
         Reason::NodeFree { node: Pnode(1), free: cpus("32-63") },
         Reason::NodeFree { node: Pnode(0), free: cpus("") },
         Reason::Excluded { cpus: cpus("64"), why: Exclusion::Offline },

@@ -90,6 +90,14 @@ pub fn emulator_lacks_memory_node(node: Pnode) -> Said {
     .way(format!("let the emulator run on a CPU of node {node} too"))
 }
 
+pub fn prefill_without_cpus(node: Pnode) -> Said {
+    say(format!(
+        "memory of node {node} is filled before the guest starts, and that node has no CPU for the \
+         thread that fills it: some releases of libvirt and QEMU do not start such a guest"
+    ))
+    .way("if it does not start, use ordinary pages for it: --page-size 4K")
+}
+
 pub fn max_sockets(sockets: u32, crossing: Vnode) -> Said {
     say(format!(
         "with at most {}, a guest socket reaches over the edge of {}: the guest's scheduler sees \
