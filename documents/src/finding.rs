@@ -1,7 +1,9 @@
 //! Findings as they are written: severity, subject, the rule's name and its fields.
 
 use crate::wire::{Wire, wire};
-use numawise_model::finding::{FrozenPart, Helper, L3Untold, PinnedThreads, Resizing, SetKind, Unusable};
+use numawise_model::finding::{
+    FrozenPart, Helper, L3Untold, PinnedThreads, Resizing, SetKind, Unusable,
+};
 use numawise_model::{
     CpuSet, Finding, FindingKind, ForeignOwner, GuestUuid, Manager, MemoryMode, NodeSet, Obstacle,
     Owner, PageSize, Pcpu, Pnode, Severity, Sight, Subject, Vcpu, VcpuSet, Vnode,

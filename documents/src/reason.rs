@@ -1,8 +1,8 @@
 //! Reasons as they are written: tagged with `reason`, the fields beside it.
 
 use crate::wire::wire;
-use numawise_model::placement::{Footprint, Lost, MemoryReach, NodeLack, Proof, Score};
 use numawise_model::guest::CacheLevel;
+use numawise_model::placement::{Footprint, Lost, MemoryReach, NodeLack, Proof, Score};
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{CpuSet, NodeSet, Owner, PageSize, Pnode, Reason, VcpuSet, Vnode};
 

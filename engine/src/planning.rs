@@ -9,11 +9,11 @@ use crate::ports::GuestSummary;
 use crate::reconcile::planned_xml;
 use numawise_audit::{judge_changes, judge_plan};
 use numawise_documents::{frozen_digest, topology_digest};
+use numawise_model::request::GuestCache;
 use numawise_model::{
     ClaimId, CpuPools, Finding, FindingKind, GuestConfig, GuestRef, Host, HostId, HostRef, Ledger,
     Plan, PlanId, Refusal, Request, Severity, Subject,
 };
-use numawise_model::request::GuestCache;
 use numawise_planner::{Inputs, Stamp};
 
 /// Names that the caller makes up: the engine draws no random numbers.

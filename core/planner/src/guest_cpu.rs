@@ -76,8 +76,7 @@ pub fn topology(
     note_threads(&situation.places, &binding.pcpus(), threads, notes);
     let cores = in_die / threads;
     let by_dies = GuestCpuTopology { sockets, dies, clusters: 1, cores, threads };
-    let emulate_l3 =
-        !domains.used.is_empty() && request.guest_cache != Some(GuestCache::Off);
+    let emulate_l3 = !domains.used.is_empty() && request.guest_cache != Some(GuestCache::Off);
     let plain = Shown { cpu: by_dies, emulate_l3, l3_level: None };
     let shown = match request.guest_cache {
         Some(GuestCache::SmpCache) => domains.by_level(situation, plain, request, notes),

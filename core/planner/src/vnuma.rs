@@ -18,8 +18,8 @@ use crate::guest_cpu::Shown;
 use crate::memory::Home;
 use crate::situation::Situation;
 use numawise_model::{
-    Binding, FindingKind, NodeSet, Pnode, Refusal, Severity, Topology, VcpuSet,
-    VirtualTopology, Vnode, VnumaNode,
+    Binding, FindingKind, NodeSet, Pnode, Refusal, Severity, Topology, VcpuSet, VirtualTopology,
+    Vnode, VnumaNode,
 };
 use std::collections::BTreeMap;
 

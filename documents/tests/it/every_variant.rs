@@ -278,7 +278,10 @@ fn of_guests() -> Vec<FindingKind> {
         K::GuestSeesOtherNodes { expected: 2, seen: 1 },
         K::GuestNodeVcpus { vnode: Vnode(1), expected: vcpus("2-3"), seen: vcpus("2") },
         K::GuestNodeDistances { vnode: Vnode(1), expected: vec![21, 10], seen: vec![20, 10] },
-        K::GuestSeesOtherL3 { expected: vec![vcpus("0-3")], seen: vec![vcpus("0-1"), vcpus("2-3")] },
+        K::GuestSeesOtherL3 {
+            expected: vec![vcpus("0-3")],
+            seen: vec![vcpus("0-1"), vcpus("2-3")],
+        },
         K::GuestNodeMemory { vnode: Vnode(1), expected_bytes: 1 << 40, seen_bytes: 1 << 39 },
         K::GuestUndefined,
         K::GuestUnreadable { why: "two vcpu elements".to_owned() },

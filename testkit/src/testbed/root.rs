@@ -50,8 +50,7 @@ const NEWER_PACKAGES: &[&str] = &[
     "systemd-standalone-tmpfiles",
 ];
 
-const NEWER_SCRIPTS: &[(&str, &str)] =
-    &[("furnish.sh", include_str!("scripts/furnish-newer.sh"))];
+const NEWER_SCRIPTS: &[(&str, &str)] = &[("furnish.sh", include_str!("scripts/furnish-newer.sh"))];
 
 /// A root that is complete: it got its name only when it was.
 #[derive(Clone, Debug)]

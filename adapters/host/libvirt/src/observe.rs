@@ -12,8 +12,7 @@ use crate::error::DomainXmlError;
 use crate::sheet::{Sheet, attr_value, named};
 use numawise_engine::ports::{Depth, DomainEditor, PortError, Processes};
 use numawise_model::{
-    GuestConfig, GuestFacts, GuestUuid, MappingFacts, Sight, ThreadFacts, Unseen, Vcpu,
-    VcpuSet,
+    GuestConfig, GuestFacts, GuestUuid, MappingFacts, Sight, ThreadFacts, Unseen, Vcpu, VcpuSet,
 };
 
 const FROM_AFAR: &str = "the host is reached over the network, and only its own kernel can tell: \

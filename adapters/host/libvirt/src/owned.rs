@@ -94,8 +94,7 @@ pub(crate) fn items<'a, 'x>(
     if let Some(pair) = qemu_args::pair(sheet) {
         for (node, place) in [(pair.option, 0), (pair.value, 1)] {
             let number = Some(("smp-cache", place));
-            let key =
-                Key { container: qemu_args::NAME, name: "arg", number, attribute: None };
+            let key = Key { container: qemu_args::NAME, name: "arg", number, attribute: None };
             let meaning = Some(stable::element(node));
             items.insert(key, Item { node, meaning, text: sheet.text_of(node).to_owned() });
         }

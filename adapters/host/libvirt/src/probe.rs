@@ -90,10 +90,7 @@ pub fn emulator_pin_defect(
 /// and machines that refuse to use it, so a paused guest of the same emulator, machine and
 /// accelerator is started with the very argument. Whatever stands against that guest stands against
 /// the real one.
-pub fn smp_cache(
-    hypervisor: &LibvirtHypervisor,
-    xml: &str,
-) -> Result<SmpCacheAbility, PortError> {
+pub fn smp_cache(hypervisor: &LibvirtHypervisor, xml: &str) -> Result<SmpCacheAbility, PortError> {
     let sheet = Sheet::parse(xml)?;
     if let Some(SmpCache::Others(text)) = qemu_args::read(&sheet) {
         let why = format!("the guest has arguments of its own on it ('{text}')");

@@ -2,9 +2,7 @@
 
 use super::Case;
 use super::promise::pool_with;
-use numawise_model::{
-    FindingKind, Node, PageSize, Pnode, Severity, VirtualTopology, VnumaNode,
-};
+use numawise_model::{FindingKind, Node, PageSize, Pnode, Severity, VirtualTopology, VnumaNode};
 
 impl Case<'_> {
     pub(super) fn judge_memory(&mut self, topology: &VirtualTopology) {

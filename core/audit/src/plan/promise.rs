@@ -3,8 +3,8 @@
 use super::Case;
 use numawise_model::placement::EmulatorPolicy;
 use numawise_model::{
-    CpuSet, FindingKind, Mode, NodeSet, Owner, PageSize, Pnode, Policy, Predicate, Purpose, Request,
-    SmtPolicy, Topology, VirtualTopology,
+    CpuSet, FindingKind, Mode, NodeSet, Owner, PageSize, Pnode, Policy, Predicate, Purpose,
+    Request, SmtPolicy, Topology, VirtualTopology,
 };
 use std::collections::BTreeMap;
 

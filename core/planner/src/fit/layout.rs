@@ -96,10 +96,11 @@ impl Layout {
             nearest: 0,
             alike: Vec::new(),
         };
-        let memory = memory_nodes(topology, &groups).into_iter().zip(&groups).map(|(usual, group)| {
-            let first = group.0.first().unwrap_or(Pnode(0));
-            memory_only::serving(topology, first, usual, asked)
-        });
+        let memory =
+            memory_nodes(topology, &groups).into_iter().zip(&groups).map(|(usual, group)| {
+                let first = group.0.first().unwrap_or(Pnode(0));
+                memory_only::serving(topology, first, usual, asked)
+            });
         for ((nodes, cpus), memory_nodes) in groups.iter().zip(memory) {
             let first = layout.segments.len();
             for (cpus, l3_bytes) in segments(topology, cpus) {

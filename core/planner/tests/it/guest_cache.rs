@@ -61,8 +61,7 @@ fn what_no_level_can_say_is_told_with_the_reason() {
     let uneven = ["0-2:0-2", "3-5:8-10", "6-7:16-17"];
     let scattered = ["0:0", "1:8", "2:1", "3:9"];
     let unequal = L3Untold::Unequal { vcpus: vec![3, 3, 2] };
-    for (vcpus, rules, why) in
-        [(8, &uneven[..], unequal), (4, &scattered[..], L3Untold::Scattered)]
+    for (vcpus, rules, why) in [(8, &uneven[..], unequal), (4, &scattered[..], L3Untold::Scattered)]
     {
         let mut scene = Scene::rules(epyc(), vcpus, rules);
         assert!(matches!(of_l3(&scene.planned())[..], [FindingKind::GuestL3Differs { .. }]));

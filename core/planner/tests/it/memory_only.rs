@@ -124,7 +124,8 @@ fn what_two_spill_into_is_not_promised_twice() {
 #[test]
 fn promises_count_on_memory_only_nodes_too() {
     let mut scene = on_both(OWN_EACH, 20, MemoryOnly::Near);
-    let pages = BTreeMap::from([(Pnode(3), BTreeMap::from([(PageSize::BASE_4K, 7 * PAGES_OF_GIB)]))]);
+    let pages =
+        BTreeMap::from([(Pnode(3), BTreeMap::from([(PageSize::BASE_4K, 7 * PAGES_OF_GIB)]))]);
     scene.ledger.claims.push(Claim {
         id: ClaimId("other".to_owned()),
         owner: Owner::Guest { uuid: crate::scene::uuid("other"), name: "other".to_owned() },

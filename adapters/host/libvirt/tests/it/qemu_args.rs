@@ -7,8 +7,8 @@ use numawise_engine::ports::{Depth, DomainEditor, Hypervisor};
 use numawise_libvirt::DomainXmlEditor;
 use numawise_model::guest::{CacheLevel, SmpCache, SmpCacheAbility};
 use numawise_model::{
-    GuestCpuTopology, GuestEdit, NodeSet, PinEdit, Pnode, VcpuSet, VirtualTopology, VnumaEdit,
-    Vnode, VnumaNode,
+    GuestCpuTopology, GuestEdit, NodeSet, PinEdit, Pnode, VcpuSet, VirtualTopology, Vnode,
+    VnumaEdit, VnumaNode,
 };
 use numawise_testkit::testbed::{PrivateLibvirtd, TinyGuest};
 use std::time::{Duration, Instant};
@@ -153,9 +153,4 @@ fn a_newer_qemu_shows_the_l3_that_was_written() {
     let each: Vec<VcpuSet> = (0..4).map(|vcpu| VcpuSet::range(vcpu, vcpu)).collect();
     assert_eq!(seen(&daemon, one_node(cpu, Some(CacheLevel::Core))), each);
     assert_eq!(seen(&daemon, one_node(cpu, None)), [VcpuSet::range(0, 3)]);
-}
-
-#[test]
-fn zz_prepare() {
-    numawise_testkit::testbed::Root::find().expect("root").prepare_newer().expect("newer");
 }
