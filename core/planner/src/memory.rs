@@ -169,7 +169,7 @@ pub fn for_cells(
         let Some(nodes) = memory_nodes(situation, cell, replaced, notes) else { continue };
         let nodes = match asked {
             None => nodes,
-            _ => with_memory_only(situation, cell, nodes, asked, notes),
+            _ => memory_only::instead(situation, cell, nodes, asked, notes),
         };
         used.extend(&nodes);
         let node = nodes.first().unwrap_or_else(|| cell.host_node());
@@ -229,26 +229,6 @@ fn deal_out(
     dealt.retain(|_, sizes| sizes.values().any(|pages| *pages > 0));
     own.retain(|(_, bytes)| *bytes > 0);
     own
-}
-
-/// What was asked of memory-only nodes, in the place of what would serve; and how far it is.
-fn with_memory_only(
-    situation: &Situation,
-    cell: &Cell,
-    usual: NodeSet,
-    asked: Option<&MemoryOnly>,
-    notes: &mut Notes,
-) -> NodeSet {
-    let topology = situation.topology;
-    let cpu_node = cell.host_node();
-    let nodes = memory_only::serving(topology, cpu_node, usual, asked);
-    let far: NodeSet = nodes.difference(&cell.host_nodes);
-    if let Some(first) = far.first() {
-        let distance = topology.distance(cpu_node, first);
-        let vnode = cell.id;
-        notes.reason(Reason::MemoryOnlyUsed { vnode, cpu_node, nodes: far, distance });
-    }
-    nodes
 }
 
 fn not_enough(

@@ -14,6 +14,7 @@
 
 use crate::Notes;
 use crate::situation::Situation;
+use crate::vnuma::Cell;
 use numawise_model::request::MemoryOnly;
 use numawise_model::{Node, NodeSet, Pnode, Reason, Refusal, Request, Topology};
 
@@ -77,6 +78,26 @@ pub fn check(situation: &Situation, request: &Request, notes: &mut Notes) -> boo
         notes.refuse(Refusal::NotMemoryOnly { asked, usable });
     }
     possible
+}
+
+/// What was asked of memory-only nodes, in the place of what would serve; and how far it is.
+pub fn instead(
+    situation: &Situation,
+    cell: &Cell,
+    usual: NodeSet,
+    asked: Option<&MemoryOnly>,
+    notes: &mut Notes,
+) -> NodeSet {
+    let topology = situation.topology;
+    let cpu_node = cell.host_node();
+    let nodes = serving(topology, cpu_node, usual, asked);
+    let far: NodeSet = nodes.difference(&cell.host_nodes);
+    if let Some(first) = far.first() {
+        let distance = topology.distance(cpu_node, first);
+        let vnode = cell.id;
+        notes.reason(Reason::MemoryOnlyUsed { vnode, cpu_node, nodes: far, distance });
+    }
+    nodes
 }
 
 /// Those that nothing is taken from.
