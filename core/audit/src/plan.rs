@@ -70,6 +70,7 @@ mod changes;
 mod guest_topology;
 mod matching;
 mod memory;
+mod memory_only;
 mod promise;
 mod surroundings;
 mod vnuma;

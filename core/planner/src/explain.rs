@@ -10,6 +10,7 @@
 use crate::Notes;
 use crate::binding::best::{self, Ready};
 use crate::fit::{Fit, Layout, fit, seats};
+use crate::memory::Home;
 use crate::situation::Situation;
 use numawise_model::placement::{Best, Footprint, Lost, MemoryReach, NodeConstraint, NodeLack};
 use numawise_model::{
@@ -146,7 +147,7 @@ fn footprint(ready: &Ready, fit: &Fit) -> Footprint {
 }
 
 /// How far memory is from the vCPUs, with the nodes shown and without.
-pub fn memory_reach(topology: &Topology, vnuma: &VirtualTopology) -> Reason {
+pub fn memory_reach(topology: &Topology, vnuma: &VirtualTopology, homes: &[Home]) -> Reason {
     let (mut vcpus, mut bytes) = (0u64, 0u64);
     for node in &vnuma.nodes {
         vcpus += node.vcpus.len() as u64;
@@ -158,17 +159,20 @@ pub fn memory_reach(topology: &Topology, vnuma: &VirtualTopology) -> Reason {
     let (mut anywhere, mut own) = (Some(0u128), Some(0u128));
     for from in &vnuma.nodes {
         let of = from.vcpus.len() as u128;
-        for to in &vnuma.nodes {
-            let pairs = of * u128::from(to.memory_bytes);
-            let is_near = !to.memory_nodes.is_disjoint(&from.host_nodes);
-            near += if is_near { pairs } else { 0 };
-            let distance = topology.distance(from.host_node(), to.memory_node());
-            let distance = if is_near { Some(10) } else { distance };
-            anywhere = anywhere.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
-            if from.id == to.id {
-                let pairs = of * u128::from(bytes);
-                own_near += if is_near { pairs } else { 0 };
-                own = own.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
+        for (to, home) in vnuma.nodes.iter().zip(homes) {
+            for (node, part) in &home.dealt {
+                let pairs = of * u128::from(*part);
+                let is_near = from.host_nodes.contains(*node);
+                near += if is_near { pairs } else { 0 };
+                let distance = topology.distance(from.host_node(), *node);
+                let distance = if is_near { Some(10) } else { distance };
+                anywhere = anywhere.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
+                if from.id == to.id && to.memory_bytes > 0 {
+                    // As if all accesses were to the own node's memory, in the shares it is in.
+                    let pairs = pairs * u128::from(bytes) / u128::from(to.memory_bytes);
+                    own_near += if is_near { pairs } else { 0 };
+                    own = own.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
+                }
             }
         }
     }

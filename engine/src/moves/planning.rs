@@ -147,6 +147,7 @@ impl Engine<'_> {
             cpu_before: guest.cpu_before,
             frozen: guest.frozen.as_ref(),
             held: &PageCounts::new(),
+            smp_cache: None,
             stamp: Stamp {
                 plan: ids.plan,
                 claims: ids.claims,
@@ -272,6 +273,7 @@ fn keep(
     }
     topology.cpu = frozen.cpu;
     topology.emulate_l3 = config.l3_cache_mode.as_deref() == Some("emulate");
+    topology.l3_level = config.l3_level();
     let (same_nodes, same_cpu) =
         (topology.cells() == config.cells, Some(topology.cpu) == config.cpu_topology);
     plan.changes.retain(|change| match change.what {

@@ -78,6 +78,8 @@ fn in_force(guest: &MovingGuest) -> Request {
         memory_mode: MemoryMode::Strict,
         new_topology: false,
         fix_guest: false,
+        memory_only: None,
+        guest_cache: None,
     }
 }
 

@@ -1,7 +1,9 @@
 //! The sockets, dies, cores and threads that the guest is shown.
 
 use super::Case;
-use numawise_model::{CpuSet, FindingKind, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode};
+use numawise_model::{
+    CpuSet, Finding, FindingKind, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode,
+};
 
 impl Case<'_> {
     pub(super) fn judge_guest_topology(&mut self, topology: &VirtualTopology) {
@@ -65,7 +67,10 @@ impl Case<'_> {
                 host_domains: domains_under(host, &self.plan.binding.pcpus()) as u32,
                 guest_domains: dies.len() as u32,
             };
-            self.remark(Severity::Warning, kind);
+            let told = |known: &Finding| matches!(known.kind, FindingKind::GuestL3Untold { .. });
+            if !self.plan.findings.iter().any(told) {
+                self.remark(Severity::Warning, kind);
+            }
         }
     }
 
@@ -100,6 +105,9 @@ impl Case<'_> {
 
 /// The vCPUs of each guest die: where the guest believes that an L3 ends. No package is smaller.
 fn dies_of_the_guest(topology: &VirtualTopology, vcpus: u32) -> Vec<VcpuSet> {
+    if let Some(level) = topology.l3_level {
+        return runs(vcpus, level.vcpus(&topology.cpu).max(1));
+    }
     runs(vcpus, vcpus / topology.cpu.sockets.saturating_mul(topology.cpu.dies).max(1))
 }
 

@@ -149,7 +149,7 @@ fn ready(
     free: &CpuSet,
     with_memory: bool,
 ) -> Ready {
-    let layout = Layout::of(situation.topology);
+    let layout = Layout::with_memory_only(situation.topology, request.memory_only.as_ref());
     let mut stock = Stock::new(&layout, free);
     stock.set_use(&layout, &situation.inputs.host.levels.utilisation);
     if with_memory {
@@ -382,5 +382,8 @@ pub fn keep_frozen(
         }
         node
     });
-    VirtualTopology { nodes: nodes.collect(), cpu: frozen.cpu, emulate_l3: planned.emulate_l3 }
+    // A level says nothing of another topology.
+    let l3_level = planned.l3_level.filter(|_| planned.cpu == frozen.cpu);
+    let emulate_l3 = planned.emulate_l3;
+    VirtualTopology { nodes: nodes.collect(), cpu: frozen.cpu, emulate_l3, l3_level }
 }

@@ -10,6 +10,8 @@
 //!
 //! Hosts of one make share a layout: what changes is in [`super::Stock`].
 
+use crate::memory_only;
+use numawise_model::request::MemoryOnly;
 use numawise_model::{CpuSet, Id, Node, NodeSet, Pcpu, Pnode, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -78,6 +80,11 @@ impl Core {
 
 impl Layout {
     pub fn of(topology: &Topology) -> Self {
+        Self::with_memory_only(topology, None)
+    }
+
+    /// With memory of the memory-only nodes that were asked for.
+    pub fn with_memory_only(topology: &Topology, asked: Option<&MemoryOnly>) -> Self {
         let groups = areas(topology);
         let mut layout = Self {
             areas: Vec::new(),
@@ -89,7 +96,11 @@ impl Layout {
             nearest: 0,
             alike: Vec::new(),
         };
-        let memory = memory_nodes(topology, &groups);
+        let memory =
+            memory_nodes(topology, &groups).into_iter().zip(&groups).map(|(usual, group)| {
+                let first = group.0.first().unwrap_or(Pnode(0));
+                memory_only::serving(topology, first, usual, asked)
+            });
         for ((nodes, cpus), memory_nodes) in groups.iter().zip(memory) {
             let first = layout.segments.len();
             for (cpus, l3_bytes) in segments(topology, cpus) {

@@ -110,6 +110,21 @@ pub fn not_allowed(node: Pnode, allowed: &NodeSet, limited_by: Option<&str>) -> 
     .way("or widen the cgroup's cpuset.mems")
 }
 
+pub fn not_memory_only(asked: &NodeSet, usable: &NodeSet) -> Said {
+    let said = if usable.is_empty() {
+        say("this host has no node with memory and without CPUs that could be used here")
+    } else {
+        say(format!(
+            "{} cannot give memory as memory-only nodes: those here are {}",
+            nodes(asked),
+            nodes(usable)
+        ))
+        .way(format!("name some of these: --memory-only {usable}"))
+        .way("or take the nearest: --memory-only near")
+    };
+    said.way("or leave --memory-only out: memory then comes from the vCPUs' own nodes")
+}
+
 pub fn nowhere(of: Vnode) -> Said {
     say(format!("no node has memory that {} could use", vnode(of)))
         .way("bind its vCPUs to a node with memory near it (--on-node NODE:VCPUS)")
