@@ -8,6 +8,7 @@ mod scale;
 mod trace;
 
 pub(super) use scale::own_time;
+pub(super) use trace::Chance;
 
 use crate::process::{cargo, succeeds};
 use anyhow::Result;
