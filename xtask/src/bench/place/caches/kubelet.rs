@@ -9,8 +9,9 @@
 
 use super::machine::{Free, Level, Machine};
 
-/// CPUs for a guest, taken from what is free; `None` when there are too few.
-pub fn place(machine: &Machine, free: &mut Free, vcpus: usize) -> Option<Vec<usize>> {
+/// CPUs for a guest; `None` when there are too few.
+pub fn place(machine: &Machine, free: &Free, vcpus: usize) -> Option<Vec<usize>> {
+    let free = free.counted(machine);
     if free.total() < vcpus {
         return None;
     }
@@ -29,7 +30,7 @@ pub fn place(machine: &Machine, free: &mut Free, vcpus: usize) -> Option<Vec<usi
 
 struct Work<'a> {
     machine: &'a Machine,
-    free: &'a mut Free,
+    free: Free,
     left: usize,
     got: Vec<usize>,
 }
@@ -65,7 +66,7 @@ impl Work<'_> {
         let Some(outer) = outer else {
             return self.sorted(level, (0..self.machine.groups(level)).collect());
         };
-        let inside = |group| self.sorted(level, self.machine.inside(outer, group, level));
+        let inside = |group| self.sorted(level, self.machine.inside(outer, group, level).to_vec());
         self.order(outer).into_iter().flat_map(inside).collect()
     }
 
@@ -99,10 +100,10 @@ impl Work<'_> {
     fn rest_of(&self, cache: usize) -> Option<Vec<usize>> {
         let threads = self.machine.threads();
         let cores = self.machine.inside(Level::Cache, cache, Level::Core);
-        let some = cores.into_iter().filter(|core| self.free.in_group(Level::Core, *core) > 0);
+        let some = cores.iter().filter(|core| self.free.in_group(Level::Core, **core) > 0);
         let mut cpus: Vec<usize> = some
             .take(self.left.div_ceil(threads))
-            .flat_map(|core| self.free.cpus_of(self.machine, Level::Core, core))
+            .flat_map(|core| self.free.cpus_of(self.machine, Level::Core, *core))
             .collect();
         if self.left % 2 != 0 && threads > 1 {
             cpus.sort_unstable();
@@ -147,6 +148,7 @@ mod tests {
 
     fn given(machine: &Machine, free: &mut Free, vcpus: usize) -> Vec<usize> {
         let mut cpus = place(machine, free, vcpus).expect("there are enough");
+        free.take(machine, &cpus);
         cpus.sort_unstable();
         cpus
     }
@@ -163,12 +165,12 @@ mod tests {
         assert_eq!(given(&machine, &mut Free::all(&machine), 3), [0, 1, 8]);
     }
 
-    /// Half cores in front make the first domain fail, though it has enough.
+    /// Half cores in front make each domain fail, though the second has two whole ones.
     #[test]
     fn a_half_core_in_front_is_what_it_stumbles_over() {
         let machine = small();
-        let mut free = left(&machine, &[0, 1, 2, 9, 10, 4, 12]);
-        assert_eq!(given(&machine, &mut free, 4), [1, 4, 9, 12], "across both domains");
-        assert!(place(&machine, &mut free, 4).is_none(), "three are left");
+        let mut free = left(&machine, &[0, 3, 11, 4, 5, 13, 6, 14]);
+        assert_eq!(given(&machine, &mut free, 4), [3, 5, 11, 13], "across both domains");
+        assert!(place(&machine, &free, 5).is_none(), "four are left");
     }
 }

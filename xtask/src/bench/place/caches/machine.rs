@@ -1,8 +1,9 @@
 //! A host as the container allocators see it: which package, node, L3 domain and core each CPU is in,
 //! and how many of each are free.
 //!
-//! The counts are kept with each change, as ours are: the programs themselves count anew for each
-//! comparison, so that what is timed here is their algorithm at its best.
+//! Both programs look at the free CPUs anew for each guest, so counting them is part of what is timed.
+//! From there on the counts are kept with each change, where the programs intersect sets of CPUs for
+//! each comparison: what is timed is their algorithm at its best.
 
 use numawise_model::{CpuSet, Id, Topology};
 
@@ -20,6 +21,8 @@ const LEVELS: [Level; 4] = [Level::Package, Level::Node, Level::Cache, Level::Co
 pub struct Machine {
     pub cpus: usize,
     levels: [Groups; 4],
+    /// By outer level, inner level and group.
+    inside: [[Vec<Vec<usize>>; 4]; 4],
 }
 
 struct Groups {
@@ -46,7 +49,25 @@ impl Machine {
             groups(topology.l3_domains.iter().map(|domain| &domain.cpus).collect()),
             groups(topology.cores.iter().map(|core| &core.cpus).collect()),
         ];
-        Self { cpus, levels }
+        let none = || [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+        let inside = [none(), none(), none(), none()];
+        let mut machine = Self { cpus, levels, inside };
+        for outer in LEVELS {
+            for inner in LEVELS {
+                let of = |group| machine.lying_in(outer, group, inner);
+                let inside = (0..machine.groups(outer)).map(of).collect();
+                machine.inside[outer as usize][inner as usize] = inside;
+            }
+        }
+        machine
+    }
+
+    fn lying_in(&self, outer: Level, group: usize, inner: Level) -> Vec<usize> {
+        let lies = |inner_group: &usize| {
+            let first = self.cpus_of(inner, *inner_group).first();
+            first.is_some_and(|cpu| self.group(outer, *cpu) == group)
+        };
+        (0..self.groups(inner)).filter(lies).collect()
     }
 
     /// The group that a CPU is in.
@@ -63,12 +84,8 @@ impl Machine {
     }
 
     /// Groups of a lower level that lie in one of a higher, by their lowest CPU.
-    pub fn inside(&self, outer: Level, group: usize, inner: Level) -> Vec<usize> {
-        let lies = |inner_group: &usize| {
-            let first = self.cpus_of(inner, *inner_group).first();
-            first.is_some_and(|cpu| self.group(outer, *cpu) == group)
-        };
-        (0..self.groups(inner)).filter(lies).collect()
+    pub fn inside(&self, outer: Level, group: usize, inner: Level) -> &[usize] {
+        &self.inside[outer as usize][inner as usize][group]
     }
 
     /// CPUs of a core; all are alike here.
@@ -99,6 +116,19 @@ impl Free {
             (0..machine.groups(level)).map(|group| machine.cpus_of(level, group).len()).collect()
         });
         Self { is: vec![true; machine.cpus], total: machine.cpus, counts }
+    }
+
+    /// The same CPUs, counted anew.
+    pub fn counted(&self, machine: &Machine) -> Self {
+        let mut counts = LEVELS.map(|level| vec![0; machine.groups(level)]);
+        let mut total = 0;
+        for cpu in (0..machine.cpus).filter(|cpu| self.is[*cpu]) {
+            total += 1;
+            for level in LEVELS {
+                counts[level as usize][machine.group(level, cpu)] += 1;
+            }
+        }
+        Self { is: self.is.clone(), total, counts }
     }
 
     pub fn total(&self) -> usize {

@@ -5,7 +5,8 @@
 //! the same guests at any time, and what differs is only which CPUs. Counted are guests that lie in more
 //! L3 domains than their size needs on an empty host, those in more nodes than it needs, and, before
 //! each arrival that has room, the CPUs that are *stranded* for it: free, in domains that have too
-//! few for it. Each placement is timed alone, with taking the CPUs; who goes first changes with each
+//! few for it. Each placement is timed alone, ours
+//! with taking the CPUs from its stock, theirs with counting what is free; who goes first changes with each
 //! guest.
 //!
 //! Containers have no vNUMA, so ours is asked for parts of any size, not for even ones.
@@ -153,15 +154,13 @@ impl Trial<'_> {
             let start = Instant::now();
             let cpus = match who {
                 0 => ours(self.layout, &mut self.stock, vcpus),
-                1 => kubelet::place(machine, &mut self.free[who], vcpus),
-                _ => nri::place(machine, &mut self.free[who], vcpus),
+                1 => kubelet::place(machine, &self.free[who], vcpus),
+                _ => nri::place(machine, &self.free[who], vcpus),
             };
             let took = start.elapsed();
             let Some(cpus) = cpus else { continue };
             outcome.usec.push(took.as_secs_f64() * 1e6);
-            if who == 0 {
-                self.free[who].take(machine, &cpus);
-            }
+            self.free[who].take(machine, &cpus);
             outcome.placed += 1;
             outcome.straddling += usize::from(machine.straddles(Level::Cache, &cpus));
             outcome.across_nodes += usize::from(machine.straddles(Level::Node, &cpus));

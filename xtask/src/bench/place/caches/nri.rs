@@ -16,8 +16,9 @@
 use super::machine::{Free, Level, Machine};
 use std::cmp::{Ordering, Reverse};
 
-/// CPUs for a guest, taken from what is free; `None` when there are too few.
-pub fn place(machine: &Machine, free: &mut Free, vcpus: usize) -> Option<Vec<usize>> {
+/// CPUs for a guest; `None` when there are too few.
+pub fn place(machine: &Machine, free: &Free, vcpus: usize) -> Option<Vec<usize>> {
+    let free = free.counted(machine);
     if free.total() < vcpus {
         return None;
     }
@@ -39,7 +40,7 @@ pub fn place(machine: &Machine, free: &mut Free, vcpus: usize) -> Option<Vec<usi
 
 struct Work<'a> {
     machine: &'a Machine,
-    free: &'a mut Free,
+    free: Free,
     left: usize,
     got: Vec<usize>,
 }
@@ -143,8 +144,8 @@ impl Work<'_> {
             return if most == 0 { Vec::new() } else { cpus };
         }
         let cores = self.machine.inside(Level::Cache, group, Level::Core);
-        let mut taken = self.idle_cores(&cores, most);
-        let others = self.threads(&cores).into_iter().filter(|cpu| !taken.contains(cpu));
+        let mut taken = self.idle_cores(cores, most);
+        let others = self.threads(cores).into_iter().filter(|cpu| !taken.contains(cpu));
         let others: Vec<usize> = others.take(most - taken.len()).collect();
         taken.extend(others);
         taken
@@ -210,6 +211,7 @@ mod tests {
 
     fn given(machine: &Machine, free: &mut Free, vcpus: usize) -> Vec<usize> {
         let mut cpus = place(machine, free, vcpus).expect("there are enough");
+        free.take(machine, &cpus);
         cpus.sort_unstable();
         cpus
     }
@@ -245,6 +247,6 @@ mod tests {
         free.take(&machine, &[0, 8]);
         assert_eq!(given(&machine, &mut free, 6), [4, 5, 6, 7, 12, 13]);
         assert_eq!(given(&machine, &mut free, 3), [1, 2, 3]);
-        assert!(place(&machine, &mut free, 6).is_none(), "five are left");
+        assert!(place(&machine, &free, 6).is_none(), "five are left");
     }
 }
