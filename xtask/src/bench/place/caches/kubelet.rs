@@ -105,7 +105,7 @@ impl Work<'_> {
             .take(self.left.div_ceil(threads))
             .flat_map(|core| self.free.cpus_of(self.machine, Level::Core, *core))
             .collect();
-        if self.left % 2 != 0 && threads > 1 {
+        if !self.left.is_multiple_of(2) && threads > 1 {
             cpus.sort_unstable();
             if cpus.len() > self.left {
                 cpus.pop();
