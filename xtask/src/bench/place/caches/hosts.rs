@@ -4,13 +4,14 @@ use super::super::super::fleet::Chance;
 use numawise_testkit::{Numbering, Shape};
 use std::collections::BTreeMap;
 
-pub fn all() -> [(&'static str, Shape); 8] {
+pub fn all() -> [(&'static str, Shape); 9] {
     [
         ("EPYC, 12 CCDs of 8, NPS1, SMT", shape(2, 1, (12, 8), 2)),
         ("EPYC, 12 CCDs of 8, NPS4, SMT", shape(2, 4, (3, 8), 2)),
         ("EPYC, 12 CCDs of 8, NPS1, no SMT", shape(2, 1, (12, 8), 1)),
         ("EPYC, 12 CCDs of 8, NPS4, no SMT", shape(2, 4, (3, 8), 1)),
         ("EPYC, 16 CCXs of 4, NPS1, SMT", shape(2, 1, (16, 4), 2)),
+        ("EPYC, 16 CCXs of 4, NPS1, no SMT", shape(2, 1, (16, 4), 1)),
         ("EPYC, 16 CCXs of 4, NPS4, no SMT", shape(2, 4, (4, 4), 1)),
         ("Xeon, one L3 a socket, SMT", shape(2, 1, (1, 32), 2)),
         ("Xeon, one L3 a socket, no SMT", shape(2, 1, (1, 32), 1)),
