@@ -9,6 +9,7 @@ mod figure;
 mod fleet;
 mod libvirt;
 mod place;
+mod python;
 mod timing;
 mod trees;
 

@@ -36,6 +36,8 @@ pub struct Layout {
     pub nearest: u64,
     /// Areas of the same shape, with ids that differ by one and the same number, have the same number.
     alike: Vec<u32>,
+    /// By pCPU number, where it is: its core, the core's segment, its bit among the core's threads.
+    spots: Vec<Option<(u32, u32, u8)>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +97,7 @@ impl Layout {
             twins: Vec::new(),
             nearest: 0,
             alike: Vec::new(),
+            spots: Vec::new(),
         };
         let memory =
             memory_nodes(topology, &groups).into_iter().zip(&groups).map(|(usual, group)| {
@@ -121,7 +124,27 @@ impl Layout {
         layout.nearest = layout.smallest_distance();
         layout.alike = layout.number_alike();
         layout.twins = twins(layout.areas.len(), |a, b| layout.distance(a, b));
+        layout.note_spots();
         layout
+    }
+
+    fn note_spots(&mut self) {
+        let most = self.threads.iter().max().map_or(0, |thread| *thread as usize + 1);
+        self.spots = vec![None; most];
+        for (number, segment) in (0..).zip(&self.segments) {
+            for core in segment.cores.clone() {
+                let threads = self.threads[self.cores[core].threads.clone()].iter();
+                for (bit, thread) in (0..).zip(threads) {
+                    self.spots[*thread as usize] = Some((core as u32, number, bit));
+                }
+            }
+        }
+    }
+
+    /// Of a pCPU: its core, the core's segment, its bit among the core's threads.
+    pub fn spot_of(&self, cpu: Pcpu) -> Option<(usize, usize, u8)> {
+        let (core, segment, bit) = self.spots.get(cpu.get() as usize).copied().flatten()?;
+        Some((core as usize, segment as usize, bit))
     }
 
     fn number_alike(&self) -> Vec<u32> {
