@@ -26,6 +26,7 @@ mod command;
 mod coordinate;
 mod obey;
 mod seen;
+mod window;
 
 pub use command::{Ended, run_command};
 pub use coordinate::{
@@ -33,3 +34,4 @@ pub use coordinate::{
 };
 pub use obey::Coordinated;
 pub use seen::{Beside, CpuWatch};
+pub use window::{Samples, Window};
