@@ -12,11 +12,17 @@
 //!
 //! - [`measured`]: one run. Its latencies are whole [histograms](latencies), never percentiles: those of
 //!   several generators can then be merged exactly.
+//! - [`tpcc`]: what a run in the manner of TPC-C found beside that.
 
 mod latencies;
 mod measured;
+mod tpcc;
 
 pub use latencies::{LARGEST_NSEC, Latencies, SMALLEST_NSEC};
 pub use measured::{
     Counts, GeneratorUsage, Interval, KindMeasured, Measured, Schedule, Steadiness,
+};
+pub use tpcc::{
+    ConditionResult, Mix, NoServerCounters, Orders, OrdersAgreement, RandomChoice, Route,
+    ServerTransactions, TpccRun, TransactionKind,
 };
