@@ -80,6 +80,9 @@ pub struct TpccRun {
     pub server: ServerTransactions,
     /// Transactions whose outcome the client never heard, over all kinds.
     pub unknown: u64,
+    /// What the server counts besides because of this load: PostgreSQL commits once more after a rollback
+    /// in a procedure, and its backends are asked once to report what they did.
+    pub besides: u64,
 }
 
 impl TpccRun {
@@ -98,10 +101,10 @@ impl TpccRun {
         }
     }
 
-    /// Commits and rollbacks that the clients know of.
+    /// Commits and rollbacks that the clients know of. What was tried again was rolled back first.
     pub fn client_transactions(&self) -> u64 {
         let counts = self.measured.counts;
-        counts.transactions + counts.ignored_errors
+        counts.transactions + counts.ignored_errors + self.besides
     }
 }
 
@@ -125,11 +128,17 @@ pub struct Orders {
 pub enum OrdersAgreement {
     Equal,
     /// The database has some of those whose outcome was unknown.
-    WithinUnknown { kept: u64 },
+    WithinUnknown {
+        kept: u64,
+    },
     /// The database has lost what it had confirmed.
-    Lost { orders: u64 },
+    Lost {
+        orders: u64,
+    },
     /// Somebody else ordered too.
-    FromElsewhere { orders: u64 },
+    FromElsewhere {
+        orders: u64,
+    },
     NotKnown,
 }
 

@@ -28,7 +28,9 @@ const MYSQL_LOST: &[u16] = &[1053, 1927, 1077, 1079];
 pub enum AdminError {
     #[error("cannot connect to {target}: {said}")]
     Connect { target: String, said: String },
-    #[error("{target}: encryption of connections to PostgreSQL is not built for this load; without tls= it works")]
+    #[error(
+        "{target}: encryption of connections to PostgreSQL is not built for this load; without tls= it works"
+    )]
     NoTls { target: String },
     /// Another transaction was in the way: the whole transaction is to be tried again.
     #[error("another transaction was in the way: {said}")]
@@ -129,7 +131,8 @@ impl Admin {
                     Some(statement) => statement.clone(),
                     empty => empty.insert(conn.prep(sql).map_err(|e| of_mysql(sql, &e))?).clone(),
                 };
-                let values = mysql::Params::Positional(values.iter().map(Value::to_mysql).collect());
+                let values =
+                    mysql::Params::Positional(values.iter().map(Value::to_mysql).collect());
                 let rows: Vec<mysql::Row> =
                     conn.exec(&statement, values).map_err(|e| of_mysql(sql, &e))?;
                 Ok(rows.into_iter().map(value::of_mysql).collect())

@@ -23,14 +23,14 @@ const CONDITIONS: [&str; 12] = [
      HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)) broken",
     "SELECT COUNT(*) FROM (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) AS counted FROM orders \
      GROUP BY o_w_id, o_d_id) o \
-     JOIN (SELECT ol_w_id, ol_d_id, COUNT(*) AS lines FROM order_line GROUP BY ol_w_id, ol_d_id) l \
-     ON ol_w_id = o_w_id AND ol_d_id = o_d_id WHERE counted <> lines",
+     JOIN (SELECT ol_w_id, ol_d_id, COUNT(*) AS line_count FROM order_line GROUP BY ol_w_id, ol_d_id) l \
+     ON ol_w_id = o_w_id AND ol_d_id = o_d_id WHERE counted <> line_count",
     "SELECT COUNT(*) FROM orders LEFT JOIN new_order \
      ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id \
      WHERE (o_carrier_id IS NULL AND no_o_id IS NULL) OR (o_carrier_id IS NOT NULL AND no_o_id IS NOT NULL)",
-    "SELECT COUNT(*) FROM orders LEFT JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, COUNT(*) AS lines \
+    "SELECT COUNT(*) FROM orders LEFT JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, COUNT(*) AS line_count \
      FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id) l \
-     ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE o_ol_cnt <> COALESCE(lines, 0)",
+     ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE o_ol_cnt <> COALESCE(line_count, 0)",
     "SELECT COUNT(*) FROM order_line LEFT JOIN orders \
      ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id WHERE o_id IS NULL \
      OR (ol_delivery_d IS NULL AND o_carrier_id IS NOT NULL) \

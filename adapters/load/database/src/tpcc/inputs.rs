@@ -31,7 +31,12 @@ pub struct Line {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    NewOrder { warehouse: i64, district: i64, customer: i64, lines: Vec<Line> },
+    NewOrder {
+        warehouse: i64,
+        district: i64,
+        customer: i64,
+        lines: Vec<Line>,
+    },
     Payment {
         warehouse: i64,
         district: i64,
@@ -40,9 +45,20 @@ pub enum Input {
         customer: Customer,
         cents: i64,
     },
-    OrderStatus { warehouse: i64, district: i64, customer: Customer },
-    Delivery { warehouse: i64, carrier: i64 },
-    StockLevel { warehouse: i64, district: i64, threshold: i64 },
+    OrderStatus {
+        warehouse: i64,
+        district: i64,
+        customer: Customer,
+    },
+    Delivery {
+        warehouse: i64,
+        carrier: i64,
+    },
+    StockLevel {
+        warehouse: i64,
+        district: i64,
+        threshold: i64,
+    },
 }
 
 impl Input {
@@ -187,9 +203,7 @@ impl Inputs {
     fn customer_number(&mut self) -> i64 {
         match self.profile.choice {
             RandomChoice::HammerDb => self.random.between(1, CUSTOMERS),
-            RandomChoice::Specification => {
-                self.random.skewed(1_023, 1, CUSTOMERS, AT_RUN.customer)
-            }
+            RandomChoice::Specification => self.random.skewed(1_023, 1, CUSTOMERS, AT_RUN.customer),
         }
     }
 

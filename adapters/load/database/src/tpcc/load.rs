@@ -250,8 +250,7 @@ fn customers(
         rows.end()?;
     }
     rows.flush()?;
-    const OF_HISTORY: &str =
-        "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data";
+    const OF_HISTORY: &str = "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data";
     let mut rows = Rows::new(admin, "history", OF_HISTORY);
     for customer in 1..=CUSTOMERS {
         for id in [customer, district, warehouse, district, warehouse] {
@@ -308,7 +307,11 @@ fn orders(
             for id in [order, district, warehouse, line, random.between(1, ITEMS), warehouse] {
                 rows.int(id);
             }
-            if is_delivered { rows.now() } else { rows.null() }
+            if is_delivered {
+                rows.now()
+            } else {
+                rows.null()
+            }
             rows.int(5);
             rows.cents(if is_delivered { 0 } else { random.between(1, 999_999) });
             rows.letters(random, 24, 24);

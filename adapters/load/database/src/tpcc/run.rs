@@ -7,7 +7,7 @@ use super::snapshot::Snapshot;
 use super::user::{Lead, Live, Phase, Tally, User};
 use super::{Run, RunProgress, TpccError, warehouses};
 use crate::admin::Admin;
-use crate::target::Target;
+use crate::target::{Engine, Target};
 use nix::sys::resource::{UsageWho, getrusage};
 use numawise_experiment::{
     Counts, GeneratorUsage, Interval, KindMeasured, Latencies, Measured, Mix, NoServerCounters,
@@ -41,7 +41,14 @@ pub fn run(
     };
     let lead = Lead::new();
     let lives: Vec<Mutex<Live>> = (0..run.users).map(|_| Mutex::default()).collect();
-    let mut watch = Watch { run, lead: &lead, lives: &lives, cancelled, begun: Instant::now(), intervals: Vec::new() };
+    let mut watch = Watch {
+        run,
+        lead: &lead,
+        lives: &lives,
+        cancelled,
+        begun: Instant::now(),
+        intervals: Vec::new(),
+    };
     std::thread::scope(|scope| {
         let users: Vec<_> = lives
             .iter()
@@ -56,14 +63,21 @@ pub fn run(
         lead.say(Phase::Stop);
         let mut tally = Tally::default();
         for user in users {
-            let tallies = user.join().unwrap_or_else(|_| {
-                Err(TpccError::UserEnded { said: "it panicked".to_owned() })
-            })?;
+            let tallies = user
+                .join()
+                .unwrap_or_else(|_| Err(TpccError::UserEnded { said: "it panicked".to_owned() }))?;
             for (_, measured) in tallies.iter().filter(|(phase, _)| *phase == Phase::Measure) {
                 tally.add(measured);
             }
         }
-        Ok(finished(run, warehouses, tally, windows?, std::mem::take(&mut watch.intervals)))
+        let mut done =
+            finished(run, warehouses, tally, windows?, std::mem::take(&mut watch.intervals));
+        if target.engine == Engine::PostgreSql {
+            let rolled_back = done.measured.counts.rollbacks;
+            let once_more = if run.route == Route::Procedures { rolled_back } else { 0 };
+            done.besides = u64::from(done.users) + once_more;
+        }
+        Ok(done)
     })
 }
 
@@ -127,12 +141,7 @@ impl Watch<'_> {
     }
 
     /// Lets the users work, shows each interval, and has them rest again.
-    fn work_for(
-        &mut self,
-        phase: Phase,
-        time: Duration,
-        progress: &mut dyn FnMut(RunProgress),
-    ) {
+    fn work_for(&mut self, phase: Phase, time: Duration, progress: &mut dyn FnMut(RunProgress)) {
         let warm_up = phase == Phase::RampUp;
         let begun = Instant::now();
         self.lead.say(phase);
@@ -295,6 +304,7 @@ fn finished(
         orders,
         server: window.server,
         unknown,
+        besides: 0,
     }
 }
 

@@ -16,7 +16,15 @@ pub const ORDERS: i64 = 3_000;
 pub const FIRST_NEW_ORDER: i64 = 2_101;
 
 pub const TABLES: &[&str] = &[
-    "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock", "item",
+    "warehouse",
+    "district",
+    "customer",
+    "history",
+    "orders",
+    "new_order",
+    "order_line",
+    "stock",
+    "item",
 ];
 
 const CREATE: &[&str] = &[
@@ -81,7 +89,9 @@ pub fn tables_there(admin: &mut Admin) -> Result<Vec<&'static str>, AdminError> 
                 format!("SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('{table}')")
             }
             Engine::Sqlite => {
-                format!("SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = '{table}'")
+                format!(
+                    "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = '{table}'"
+                )
             }
         };
         if admin.number(&found)? == Some(1) {
@@ -105,9 +115,7 @@ pub fn finish(admin: &mut Admin) -> Result<(), AdminError> {
     }
     create_procedures(admin)?;
     match admin.engine() {
-        Engine::MySql => {
-            admin.rows(&format!("ANALYZE TABLE {}", TABLES.join(", "))).map(drop)
-        }
+        Engine::MySql => admin.rows(&format!("ANALYZE TABLE {}", TABLES.join(", "))).map(drop),
         Engine::PostgreSql => {
             TABLES.iter().try_for_each(|table| admin.run(&format!("VACUUM ANALYZE {table}")))
         }

@@ -20,9 +20,9 @@ pub enum NoOutcome {
     /// Another transaction was in the way, and this one is undone: try again.
     Conflict,
     /// The connection is gone; whether the transaction is committed is not known.
-    Unknown { said: String },
+    Unknown,
     /// The connection is gone before anything could be committed.
-    Lost { said: String },
+    Lost,
     Failed(AdminError),
 }
 
@@ -122,7 +122,7 @@ impl Transactions {
             Route::Procedures => match self.call(input) {
                 Ok(outcome) => Ok(outcome),
                 Err(AdminError::Conflict { .. }) => Err(NoOutcome::Conflict),
-                Err(AdminError::Lost { said }) => Err(NoOutcome::Unknown { said }),
+                Err(AdminError::Lost { .. }) => Err(NoOutcome::Unknown),
                 Err(other) => Err(NoOutcome::Failed(other)),
             },
             Route::Statements => self.by_statements(input),
@@ -217,7 +217,7 @@ impl Transactions {
             Ok(Outcome::Committed) => match self.admin.run("COMMIT") {
                 Ok(()) => Ok(Outcome::Committed),
                 // Only here may it have been done without our hearing of it.
-                Err(AdminError::Lost { said }) => Err(NoOutcome::Unknown { said }),
+                Err(AdminError::Lost { .. }) => Err(NoOutcome::Unknown),
                 Err(error) => Err(self.undone(error)),
             },
             Ok(Outcome::RolledBack) => match self.admin.run("ROLLBACK") {
@@ -231,9 +231,9 @@ impl Transactions {
     /// Rolls back what a failed statement has left, unless the connection is gone anyway.
     fn undone(&mut self, error: AdminError) -> NoOutcome {
         match error {
-            AdminError::Lost { said } => NoOutcome::Lost { said },
+            AdminError::Lost { .. } => NoOutcome::Lost,
             AdminError::Conflict { .. } => match self.admin.run("ROLLBACK") {
-                Err(AdminError::Lost { said }) => NoOutcome::Lost { said },
+                Err(AdminError::Lost { .. }) => NoOutcome::Lost,
                 // SQLite has none open when BEGIN itself met the conflict.
                 _ => NoOutcome::Conflict,
             },

@@ -240,11 +240,11 @@ impl User<'_> {
                         return Ok(true);
                     }
                 }
-                Err(NoOutcome::Unknown { .. }) => {
+                Err(NoOutcome::Unknown) => {
                     kind.unknown += 1;
                     return Ok(false);
                 }
-                Err(NoOutcome::Lost { .. }) => return Ok(false),
+                Err(NoOutcome::Lost) => return Ok(false),
                 Err(NoOutcome::Failed(error)) => {
                     let said = format!("{} {error}", self.number);
                     return Err(TpccError::UserEnded { said });
