@@ -1,7 +1,7 @@
 //! What a run in the manner of TPC-C found, in words.
 
 use super::{Said, say};
-use crate::quantity::count;
+use crate::quantity::{count, msec, seconds};
 use core::time::Duration;
 use numawise_experiment::{
     ConditionResult, Mix, NoServerCounters, OrdersAgreement, RandomChoice, Route,
@@ -20,20 +20,17 @@ pub const KIND_TABLE: [&str; 10] = [
     "p99.9",
     "max",
 ];
+pub const UNKNOWN: &str = "-";
 pub const ALL_KINDS: &str = "all";
 pub const NOT_TPMC: &str = "Neither is tpmC: nobody has audited this.";
-
-pub fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
-}
 
 pub fn title(run: &TpccRun) -> String {
     let ramp_up = match run.ramp_up.is_zero() {
         true => "no ramp-up".to_owned(),
-        false => format!("{} of ramp-up", seconds(run.ramp_up)),
+        false => format!("{} s of ramp-up", seconds(run.ramp_up)),
     };
     format!(
-        "TPC-C's tables as HammerDB drives them: {}, {}, {} measured after {ramp_up}",
+        "TPC-C's tables as HammerDB drives them: {}, {}, {} s measured after {ramp_up}",
         count(run.warehouses.into(), "warehouse"),
         count(run.users.into(), "virtual user"),
         seconds(run.measured.elapsed),
@@ -110,10 +107,11 @@ pub fn tpm(run: &TpccRun) -> String {
 }
 
 pub fn client(run: &TpccRun) -> String {
-    let used = run.measured.generator;
-    let cpus =
-        (used.user + used.system).as_secs_f64() / run.measured.elapsed.as_secs_f64().max(1e-9);
-    format!("The clients used {cpus:.2} CPUs in {}.", count(used.threads.into(), "thread"))
+    let measured = &run.measured;
+    let cpus = measured.generator_cpus();
+    let cpus = cpus.map_or_else(|| UNKNOWN.to_owned(), |cpus| format!("{cpus:.2}"));
+    let threads = count(measured.generator.threads.into(), "thread");
+    format!("The clients used {cpus} CPUs in {threads}.")
 }
 
 /// What a reader must know before believing the figures.
@@ -121,7 +119,7 @@ pub fn remarks(run: &TpccRun) -> Vec<Said> {
     let mut remarks = Vec::new();
     match run.measured.steadiness {
         Steadiness::NotSteady { after } => remarks.push(
-            say(format!("the load was not steady yet after {} of ramp-up", seconds(after)))
+            say(format!("the load was not steady yet after {} s of ramp-up", seconds(after)))
                 .way("a longer --ramp-up, until its last half no longer moves by 5 %"),
         ),
         Steadiness::NotWarmedUp => remarks.push(
@@ -191,13 +189,13 @@ pub fn consistent(broken: usize) -> String {
     }
 }
 
-pub fn progress(at: Duration, tps: f64, p95_ms: Option<f64>, p99_ms: Option<f64>) -> String {
-    let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2}"));
+pub fn progress(at: Duration, tps: f64, p95: Option<Duration>, p99: Option<Duration>) -> String {
+    let ms = |time: Option<Duration>| time.map_or_else(|| UNKNOWN.to_owned(), msec);
     format!(
         "[{:>6.1} s] {tps:>9.1} transactions/s  p95 {} ms  p99 {} ms",
         at.as_secs_f64(),
-        ms(p95_ms),
-        ms(p99_ms)
+        ms(p95),
+        ms(p99)
     )
 }
 

@@ -4,6 +4,7 @@ use super::said::paragraph;
 use super::tables::{drawn, plain_table};
 use crate::en::{labels, tpcc as en};
 use crate::look::Look;
+use crate::quantity::msec;
 use crate::style::Meaning;
 use core::time::Duration;
 use numawise_experiment::{ConditionResult, Counts, Latencies, TpccRun};
@@ -34,9 +35,7 @@ pub fn tpcc_run(run: &TpccRun, look: &Look) -> String {
 }
 
 fn row(name: &str, counts: &Counts, latencies: &Latencies) -> [String; 10] {
-    let ms = |time: Option<Duration>| {
-        time.map_or_else(|| "-".to_owned(), |time| format!("{:.2}", milliseconds(time)))
-    };
+    let ms = |time: Option<Duration>| time.map_or_else(|| en::UNKNOWN.to_owned(), msec);
     [
         name.to_owned(),
         counts.transactions.to_string(),
@@ -49,10 +48,6 @@ fn row(name: &str, counts: &Counts, latencies: &Latencies) -> [String; 10] {
         ms(latencies.quantile(0.999)),
         ms(latencies.max()),
     ]
-}
-
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1_000.0
 }
 
 pub fn tpcc_condition(result: ConditionResult, look: &Look) -> String {
@@ -74,7 +69,7 @@ pub fn tpcc_progress(
     p99: Option<Duration>,
 ) -> String {
     let tps = counts.transactions as f64 / length.as_secs_f64().max(1e-9);
-    let mut line = en::progress(at, tps, p95.map(milliseconds), p99.map(milliseconds));
+    let mut line = en::progress(at, tps, p95, p99);
     line += &en::progress_of_errors(counts.ignored_errors, counts.reconnects);
     if is_ramp_up {
         line += en::RAMP_UP;

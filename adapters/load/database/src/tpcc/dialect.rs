@@ -8,6 +8,7 @@
 //! | --- | --- | --- | --- |
 //! | `?` | `?` | `$1`, `$2`, .. | `?` |
 //! | `?cents` | `? / 100` | `($1::bigint / 100.0)` | `?` |
+//! | `?int` | `?` | `$1::int` | `?` |
 //! | `{cents COLUMN}` | `CAST(COLUMN * 100 AS SIGNED)` | `(COLUMN * 100)::bigint` | `COLUMN` |
 //! | `{parts COLUMN}` | the same by 10,000 | | `COLUMN` |
 //! | `{count EXPRESSION}` | `CAST(EXPRESSION AS SIGNED)` | `EXPRESSION::bigint` | `EXPRESSION` |
@@ -29,11 +30,12 @@ pub fn spell(engine: Engine, marked: &str) -> String {
         let (mark, after) = match rest[at..].strip_prefix('?') {
             Some(after) => {
                 places += 1;
-                let (cents, after) = match after.strip_prefix("cents") {
-                    Some(after) => (true, after),
-                    None => (false, after),
-                };
-                (place(engine, places, cents), after)
+                let kinds = [("cents", Place::Cents), ("int", Place::Int)];
+                let kind = kinds
+                    .into_iter()
+                    .find_map(|(name, kind)| after.strip_prefix(name).map(|after| (kind, after)));
+                let (kind, after) = kind.unwrap_or((Place::Plain, after));
+                (place(engine, places, kind), after)
             }
             None => {
                 let inside = &rest[at + 1..];
@@ -48,12 +50,20 @@ pub fn spell(engine: Engine, marked: &str) -> String {
     text
 }
 
-fn place(engine: Engine, number: usize, cents: bool) -> String {
+#[derive(Clone, Copy)]
+enum Place {
+    Plain,
+    Cents,
+    Int,
+}
+
+fn place(engine: Engine, number: usize, kind: Place) -> String {
     let mut text = String::new();
-    let _ = match (engine, cents) {
-        (Engine::PostgreSql, true) => write!(text, "(${number}::bigint / 100.0)"),
-        (Engine::PostgreSql, false) => write!(text, "${number}"),
-        (Engine::MySql, true) => write!(text, "? / 100"),
+    let _ = match (engine, kind) {
+        (Engine::PostgreSql, Place::Cents) => write!(text, "(${number}::bigint / 100.0)"),
+        (Engine::PostgreSql, Place::Int) => write!(text, "${number}::int"),
+        (Engine::PostgreSql, Place::Plain) => write!(text, "${number}"),
+        (Engine::MySql, Place::Cents) => write!(text, "? / 100"),
         (Engine::MySql | Engine::Sqlite, _) => write!(text, "?"),
     };
     text

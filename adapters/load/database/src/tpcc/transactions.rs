@@ -49,7 +49,7 @@ statements! {
         o_all_local) VALUES (?, ?, ?, ?, {now}, NULL, ?, ?)",
     NewNewOrder: "INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)",
     Item: "SELECT {cents i_price}, i_name, i_data FROM item WHERE i_id = ?",
-    StockForOrder: "SELECT s_quantity, s_data, CASE ? WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 \
+    StockForOrder: "SELECT s_quantity, s_data, CASE ?int WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 \
         WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06 \
         WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09 ELSE s_dist_10 END \
         FROM stock WHERE s_w_id = ? AND s_i_id = ? {lock}",

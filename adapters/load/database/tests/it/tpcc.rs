@@ -2,14 +2,14 @@
 //! what the database has.
 
 use numawise_database::Target;
-use numawise_database::tpcc::{self, Prepare, Run, TpccError};
+use numawise_database::tpcc::{self, Prepare, Run, RunProgress, TpccError};
 use numawise_experiment::{
     Mix, NoServerCounters, OrdersAgreement, RandomChoice, Route, ServerTransactions, TpccRun,
 };
 use numawise_testkit::servers::{PrivateMariaDb, PrivatePostgres};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -93,14 +93,9 @@ fn a_server_holds(target: &Target, crash: &mut dyn FnMut()) {
         choice: RandomChoice::Specification,
         mix: Mix::Dealt,
         all_warehouses: true,
-        ..seconds(6, Route::Procedures)
+        ..seconds(300, Route::Procedures)
     };
-    let run = thread::scope(|scope| {
-        let run = scope.spawn(|| ran(target, &strict));
-        thread::sleep(Duration::from_secs(3));
-        crash();
-        run.join().expect("the run")
-    });
+    let run = through_a_crash(target, &strict, crash);
     let restarted = ServerTransactions::NotAvailable { why: NoServerCounters::Restarted };
     assert_eq!((run.server, run.tpm()), (restarted, None));
     assert!(run.measured.counts.reconnects > 0, "{:?}", run.measured.counts);
@@ -113,6 +108,35 @@ fn a_server_holds(target: &Target, crash: &mut dyn FnMut()) {
     tpcc::cleanup(target).expect("cleaned up");
     let gone = tpcc::check(target, &mut |_| ()).expect_err("nothing is left");
     assert!(matches!(gone, TpccError::NotPrepared { .. }), "{gone}");
+}
+
+/// The server dies once there is something to lose, and the run ends once all of its users are back.
+fn through_a_crash(target: &Target, run: &Run, crash: &mut dyn FnMut()) -> TpccRun {
+    let (enough, measured, reconnects) =
+        (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let mut progress = |seen: RunProgress| {
+        if !seen.is_ramp_up {
+            measured.fetch_add(seen.counts.transactions, Ordering::Relaxed);
+            reconnects.fetch_add(seen.counts.reconnects, Ordering::Relaxed);
+        }
+    };
+    let wait_for = |count: &AtomicU64, wanted: u64| {
+        let begun = Instant::now();
+        while count.load(Ordering::Relaxed) < wanted {
+            assert!(begun.elapsed() < Duration::from_secs(120), "{count:?} of {wanted}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    thread::scope(|scope| {
+        let run = scope.spawn(|| tpcc::run(target, run, &enough, &mut progress));
+        wait_for(&measured, 200);
+        crash();
+        wait_for(&reconnects, 4);
+        let so_far = measured.load(Ordering::Relaxed);
+        wait_for(&measured, so_far + 100);
+        enough.store(true, Ordering::Relaxed);
+        run.join().expect("the thread").expect("the run")
+    })
 }
 
 #[test]
