@@ -15,6 +15,7 @@ pub mod predicates;
 pub mod reasons;
 pub mod refusals;
 pub mod rules;
+pub mod tpcc;
 pub mod tuning;
 pub mod undo;
 pub mod watch;

@@ -9,6 +9,7 @@ mod measured;
 mod plan;
 mod said;
 mod tables;
+mod tpcc;
 mod tuning;
 
 pub use audit::{audit, essay, rules};
@@ -25,6 +26,9 @@ pub use said::{
     refusals, undo_conflicts, watch_event,
 };
 pub use tables::{guests, usage};
+pub use tpcc::{
+    tpcc_condition, tpcc_consistent, tpcc_indexes, tpcc_loading, tpcc_progress, tpcc_run,
+};
 pub use tuning::{
     TuningValue, tuning_applied, tuning_findings, tuning_hint, tuning_plan, tuning_recovered,
     tuning_refusals, tuning_stale, tuning_status, tuning_undo, tuning_undo_conflicts,

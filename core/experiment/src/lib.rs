@@ -19,6 +19,7 @@
 //! - [`trial`]: a run as the judge sees it, with what was seen beside it; [`verdict`]: the judge.
 //! - [`stats`]: what the judge counts with; [`sample_size`]: how many pairs it will need.
 //! - [`targets`], [`gain`]: the tables that reports print.
+//! - [`tpcc`]: what a run in the manner of TPC-C found beside that.
 
 pub mod design;
 pub mod gain;
@@ -31,6 +32,7 @@ pub mod sample_size;
 pub mod stats;
 pub mod steady;
 pub mod targets;
+mod tpcc;
 pub mod trial;
 pub mod verdict;
 
@@ -43,6 +45,10 @@ pub use metric::{Better, Metric};
 pub use order::{Arm, PlannedRun, RunId, order};
 pub use run::{Observed, Part, Run, ServerSeen};
 pub use steady::{Standing, SteadyRule, standing};
+pub use tpcc::{
+    ConditionResult, Mix, NoServerCounters, Orders, OrdersAgreement, RandomChoice, Route,
+    ServerTransactions, TpccRun, TransactionKind,
+};
 pub use trial::{Cell, Conditions, LostGenerator, Mechanism, MechanismSeen, Tier, Trial};
 pub use verdict::{
     Comparison, Doubt, Effect, Interval95, Judgement, LimitedTier, Panel, Point, Question, Verdict,

@@ -1,5 +1,8 @@
 //! Load for databases: MySQL and its family, PostgreSQL, SQLite.
 
+mod admin;
 mod target;
+pub mod tpcc;
 
+pub use admin::{Admin, AdminError, TextRow, Value};
 pub use target::{Address, Engine, Target, TargetError, Tls};

@@ -15,6 +15,7 @@ pub mod list;
 pub mod migrate;
 pub mod plan;
 pub mod show;
+pub mod tpcc;
 pub mod undo;
 pub mod verify;
 pub mod vnuma;

@@ -1,0 +1,3 @@
+//! Loads against real databases, each a private server of the test.
+
+mod tpcc;
