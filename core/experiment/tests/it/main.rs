@@ -1,3 +1,5 @@
 //! Designs, orders, statistics and verdicts.
 
+mod simulate;
 mod simulated;
+mod trust;
