@@ -5,6 +5,7 @@ mod fleet;
 mod frame;
 mod guest;
 mod host;
+mod measured;
 mod plan;
 mod said;
 mod tables;
@@ -17,6 +18,7 @@ pub use fleet::{
 };
 pub use guest::guest;
 pub use host::host;
+pub use measured::measured;
 pub use plan::{arrival, changes, plan, reasons};
 pub use said::{
     UndoElement, agreement, checks, event, findings, list_error, moves_as_it_is, predicates,
