@@ -73,6 +73,8 @@ enum Command {
     /// Many hosts: places for many guests, room for a large one, an empty host.
     #[command(subcommand)]
     Fleet(Deferred<commands::fleet::FleetCommand>),
+    /// Old results of sysbench and HammerDB in one table, with the verdict that they allow.
+    Import(Deferred<commands::import::ImportArgs>),
     /// The embedded hypervisor: a simulated host for machines without libvirt.
     #[command(subcommand)]
     Embedded(Deferred<commands::embedded::EmbeddedCommand>),
@@ -114,6 +116,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Cpuset(args) => commands::cpuset::run(global, args),
         Command::Doctor(args) => commands::doctor::run(global, args),
         Command::Fleet(command) => commands::fleet::run(global, command),
+        Command::Import(args) => commands::import::run(global, args),
         Command::Embedded(command) => commands::embedded::run(global, command),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::generate::completions(args, Cli::command()),
