@@ -156,6 +156,17 @@ where
     }
 }
 
+/// A set that is no set of ids: its members in their order.
+impl<T: Wire + Ord> Wire for BTreeSet<T> {
+    type Doc = Vec<T::Doc>;
+    fn to_doc(&self) -> Self::Doc {
+        self.iter().map(T::to_doc).collect()
+    }
+    fn from_doc(doc: Self::Doc) -> Self {
+        doc.into_iter().map(T::from_doc).collect()
+    }
+}
+
 /// A set, written as a kernel list: `0-3,8`; the empty set is the empty text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListDoc<I: Id>(pub IdSet<I>);

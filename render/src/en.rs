@@ -5,6 +5,7 @@
 pub mod audits;
 pub mod checks;
 pub mod events;
+pub mod experiment;
 pub mod findings;
 pub mod fleet;
 pub mod labels;

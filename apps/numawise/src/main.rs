@@ -77,6 +77,8 @@ enum Command {
     /// TPC-C's tables and transactions on a database, as HammerDB drives them.
     #[command(subcommand)]
     Tpcc(Deferred<commands::tpcc::TpccCommand>),
+    /// Old results of sysbench and HammerDB in one table, with the verdict that they allow.
+    Import(Deferred<commands::import::ImportArgs>),
     /// The embedded hypervisor: a simulated host for machines without libvirt.
     #[command(subcommand)]
     Embedded(Deferred<commands::embedded::EmbeddedCommand>),
@@ -119,6 +121,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => commands::doctor::run(global, args),
         Command::Fleet(command) => commands::fleet::run(global, command),
         Command::Tpcc(command) => commands::tpcc::run(global, command),
+        Command::Import(args) => commands::import::run(global, args),
         Command::Embedded(command) => commands::embedded::run(global, command),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::generate::completions(args, Cli::command()),

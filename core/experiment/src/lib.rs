@@ -18,11 +18,12 @@
 //! - [`steady`]: when a warm-up is over, and whether it was.
 //! - [`trial`]: a run as the judge sees it, with what was seen beside it; [`verdict`]: the judge.
 //! - [`stats`]: what the judge counts with; [`sample_size`]: how many pairs it will need.
-//! - [`targets`], [`gain`]: the tables that reports print.
 //! - [`tpcc`]: what a run in the manner of TPC-C found beside that.
+//! - [`targets`], [`gain`]: the tables that reports print; [`imported`]: runs of other tools in them.
 
 pub mod design;
 pub mod gain;
+pub mod imported;
 mod latencies;
 mod measured;
 mod metric;

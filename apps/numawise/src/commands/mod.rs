@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod generate;
 pub mod host;
 pub mod host_tune;
+pub mod import;
 pub mod list;
 pub mod migrate;
 pub mod plan;

@@ -1,18 +1,16 @@
-//! An experiment's file, as people write it, and its raw runs, as they are kept.
+//! An experiment's file, as people write it.
 //!
 //! The file is TOML. Its design is a value of [`Design`]; the rest says what the design's names stand
 //! for: what a scenario does, what a workload runs, where load comes from. Whoever carries it out puts
 //! the values of `{threads}`, `{seconds}`, `{scenario}`, `{host}` and `{target}` into commands.
 
+use super::MetricDoc;
+use super::trial::MechanismDoc;
 use crate::error::{DocumentError, VERSION, compact, read};
-use crate::wire::{Wire, wire};
+use crate::wire::Wire;
 use core::time::Duration;
-use numawise_experiment::{
-    Arm, Conditions, Design, LostGenerator, Measured, Mechanism, MechanismSeen, Metric, Observed,
-    Part, PlannedRun, Run, RunId, Scenario, ServerSeen, Steadiness, SteadyRule, Tier, WarmUp,
-};
+use numawise_experiment::{Design, Mechanism, Metric, Scenario, SteadyRule, WarmUp};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 pub const EXPERIMENT_SCHEMA: &str = "numawise.experiment";
 
@@ -181,25 +179,6 @@ pub struct GeneratorDoc {
     pub cpus: Option<String>,
 }
 
-wire! {
-    #[derive(Eq, PartialOrd, Ord)]
-    enum MetricDoc = Metric {
-        Tps,
-        Qps,
-        Nopm,
-        Tpm,
-        EventsPerSec,
-        LatencyMean,
-        LatencyP50,
-        LatencyP95,
-        LatencyP99,
-        LatencyP999,
-        LatencyMax,
-    }
-}
-
-wire! { enum MechanismDoc = Mechanism { RemotePages, L3Crossings } }
-
 /// Reads a file's text; what is wrong is told with its place in it.
 pub fn parse_experiment(text: &str) -> Result<ExperimentFile, DocumentError> {
     let file: ExperimentFile = toml::from_str(text)
@@ -308,84 +287,6 @@ fn here() -> Vec<String> {
     vec![HERE.to_owned()]
 }
 
-wire! {
-    enum ArmDoc = Arm { Scenario { index: u32 }, Control }
-}
-
-wire! {
-    struct RunIdDoc = RunId { block: u32, arm: Arm, workload: u32, threads: u32 }
-}
-
-wire! {
-    struct PlannedRunDoc = PlannedRun { id: RunId, application: u32, host: String }
-}
-
-wire! {
-    /// One run, whole.
-    struct RunDoc = Run {
-        planned: PlannedRun,
-        scenario: String,
-        workload: String,
-        began_unix_sec: i64,
-        observed: Observed,
-    }
-}
-
-wire! {
-    struct ObservedDoc = Observed {
-        measured: Measured,
-        parts: Vec<Part>,
-        values: BTreeMap<Metric, f64>,
-        conditions: Conditions,
-        servers: Vec<ServerSeen>,
-        command: String,
-    }
-}
-
-wire! { struct PartDoc = Part { name: String, measured: Measured } }
-
-wire! {
-    struct ServerSeenDoc = ServerSeen {
-        target: String,
-        version: Option<String>,
-        settings: BTreeMap<String, String>,
-        cpu_usec: Option<u64>,
-    }
-}
-
-wire! {
-    struct ConditionsDoc = Conditions {
-        steadiness: Steadiness,
-        client_use: Option<f64>,
-        tiers: BTreeMap<Tier, f64>,
-        steal: Option<f64>,
-        error_share: Option<f64>,
-        lost_generators: Vec<LostGenerator>,
-        mechanism: MechanismSeen,
-        settings: BTreeMap<String, String>,
-    }
-}
-
-wire! {
-    #[derive(Eq, PartialOrd, Ord)]
-    enum TierDoc = Tier { Client, Nic, Proxy, SqlProcess, StorageProcess, Disk }
-}
-
-wire! {
-    struct LostGeneratorDoc = LostGenerator {
-        name: String,
-        #[serde(rename = "after_nsec")]
-        after: Duration,
-    }
-}
-
-wire! {
-    struct MechanismSeenDoc = MechanismSeen {
-        remote_page_share: Option<f64>,
-        l3_crossings_per_sec: Option<f64>,
-    }
-}
-
 /// An experiment as it was begun, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -422,25 +323,6 @@ impl ExperimentRecord {
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         read(text, EXPERIMENT_SCHEMA)
     }
-}
-
-pub fn run_to_json(run: &Run) -> String {
-    compact(&RunFileDoc { schema: RUN_SCHEMA.to_owned(), version: VERSION, run: run.to_doc() })
-}
-
-pub fn parse_run(text: &str) -> Result<Run, DocumentError> {
-    read::<RunFileDoc>(text, RUN_SCHEMA).map(|doc| Run::from_doc(doc.run))
-}
-
-pub const RUN_SCHEMA: &str = "numawise.run";
-
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct RunFileDoc {
-    schema: String,
-    version: u32,
-    run: RunDoc,
 }
 
 #[cfg(test)]
@@ -490,34 +372,5 @@ mod tests {
             let error = parse_experiment(&text).expect_err(why).to_string();
             assert!(error.contains(why), "{why}: {error}");
         }
-    }
-
-    #[test]
-    fn a_run_comes_back_as_it_was_written() {
-        let run = Run {
-            planned: PlannedRun {
-                id: RunId { block: 3, arm: Arm::Control, workload: 0, threads: 32 },
-                application: 7,
-                host: HERE.to_owned(),
-            },
-            scenario: "off".to_owned(),
-            workload: "rw".to_owned(),
-            began_unix_sec: 1_700_000_000,
-            observed: Observed {
-                parts: vec![Part { name: "db1".to_owned(), measured: Measured::default() }],
-                values: BTreeMap::from([(Metric::Nopm, 12.5)]),
-                conditions: Conditions {
-                    tiers: BTreeMap::from([(Tier::Disk, 0.25)]),
-                    lost_generators: vec![LostGenerator {
-                        name: "g2".to_owned(),
-                        after: Duration::from_secs(3),
-                    }],
-                    ..Conditions::default()
-                },
-                servers: vec![ServerSeen { target: "x".to_owned(), ..ServerSeen::default() }],
-                ..Observed::default()
-            },
-        };
-        assert_eq!(parse_run(&run_to_json(&run)).expect("its own text"), run);
     }
 }
