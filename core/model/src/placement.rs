@@ -90,7 +90,8 @@ pub struct Score {
     /// pNUMA nodes (under L3-as-NUMA, packages).
     pub areas: u32,
     pub parting: PartingFound,
-    /// Over all pairs of vCPUs in different areas, there and back.
+    /// Over all pairs of vCPUs from the one to the other's memory, there and back; of pairs in one
+    /// area only what its memory is farther away than memory of its own would be.
     pub distance: u64,
     /// Areas where cores are shared against the SMT policy.
     pub sharing_areas: u64,

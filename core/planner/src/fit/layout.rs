@@ -18,6 +18,10 @@ use std::ops::Range;
 /// puts every CPU in one) is cut into several.
 const WIDEST_CORE: usize = 16;
 
+const LOCAL: u32 = 10;
+/// What firmware does not tell is as far as Linux takes it to be.
+const REMOTE: u32 = 20;
+
 /// A host without its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -28,9 +32,12 @@ pub struct Layout {
     pub threads: Vec<u32>,
     /// From area to area, row by row.
     distance: Vec<u32>,
+    /// From the CPUs of an area to the memory that an area is served from, row by row.
+    reach: Vec<u32>,
     /// Areas that no distance tells apart have the same number.
     pub twins: Vec<u32>,
-    /// The smallest distance between any two areas, there and back; 0 with one area.
+    /// The smallest distance between any two areas, there and back and to each other's memory; 0 with
+    /// one area.
     pub nearest: u64,
     /// Areas of the same shape, with ids that differ by one and the same number, have the same number.
     alike: Vec<u32>,
@@ -85,6 +92,7 @@ impl Layout {
             cores: Vec::new(),
             threads: Vec::new(),
             distance: distances(topology, &groups),
+            reach: Vec::new(),
             twins: Vec::new(),
             nearest: 0,
             alike: Vec::new(),
@@ -107,9 +115,10 @@ impl Layout {
             layout.segments[area.segments.clone()].iter_mut().for_each(|s| s.area = index);
         }
         layout.number_pools();
+        layout.reach = layout.reaches(topology);
         layout.nearest = layout.smallest_distance();
         layout.alike = layout.number_alike();
-        layout.twins = twins(layout.areas.len(), |a, b| layout.distance(a, b));
+        layout.twins = twins(layout.areas.len(), |a, b| layout.reach(a, b));
         layout
     }
 
@@ -207,9 +216,42 @@ impl Layout {
         self.distance[from * self.areas.len() + to]
     }
 
-    /// There and back: firmware tables need not be symmetric.
+    /// From the CPUs of one area to the memory that serves another; or itself.
+    fn reach(&self, from: usize, to: usize) -> u32 {
+        self.reach[from * self.areas.len() + to]
+    }
+
+    /// From each to the memory of the other: firmware tables need not be symmetric, and an area
+    /// without memory has its own elsewhere.
     pub fn between(&self, a: usize, b: usize) -> u64 {
-        u64::from(self.distance(a, b)) + u64::from(self.distance(b, a))
+        u64::from(self.reach(a, b)) + u64::from(self.reach(b, a))
+    }
+
+    /// How much farther an area's memory is than memory of its own would be: 0 where it has some.
+    pub fn beyond_own(&self, area: usize) -> u64 {
+        u64::from(self.reach(area, area).saturating_sub(LOCAL))
+    }
+
+    fn reaches(&self, topology: &Topology) -> Vec<u32> {
+        let served_from = |area: &Area| {
+            let memory = area.memory_nodes.first()?;
+            Some((memory, self.area_of_node(memory)))
+        };
+        let mut table = Vec::with_capacity(self.distance.len());
+        for (row, from) in self.areas.iter().enumerate() {
+            for (column, to) in self.areas.iter().enumerate() {
+                table.push(match served_from(to) {
+                    Some((_, Some(home))) => self.distance(row, home),
+                    Some((memory, None)) => {
+                        let first = from.nodes.first();
+                        first.and_then(|node| topology.distance(node, memory)).unwrap_or(REMOTE)
+                    }
+                    // It takes no guest.
+                    None => self.distance(row, column),
+                });
+            }
+        }
+        table
     }
 
     pub fn segments_of(&self, area: usize) -> &[Segment] {
@@ -342,11 +384,8 @@ fn cores(topology: &Topology, cpus: &CpuSet) -> Vec<Vec<u32>> {
     cores
 }
 
-/// Distances between areas: those of their first nodes. What firmware does not tell is as far as
-/// Linux takes it to be, 20.
+/// Distances between areas: those of their first nodes.
 fn distances(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<u32> {
-    const LOCAL: u32 = 10;
-    const REMOTE: u32 = 20;
     let firsts: Vec<Option<Pnode>> = areas.iter().map(|(nodes, _)| nodes.first()).collect();
     let mut table = Vec::with_capacity(areas.len() * areas.len());
     for (row, from) in firsts.iter().enumerate() {
@@ -358,11 +397,12 @@ fn distances(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<u32> {
     table
 }
 
-/// Numbers areas such that two have the same number when every third area is as far from the one as
-/// from the other.
+/// Numbers areas such that two have the same number when each is as far from itself, and every third
+/// area as far from the one as from the other.
 fn twins(areas: usize, distance: impl Fn(usize, usize) -> u32) -> Vec<u32> {
     let alike = |a: usize, b: usize| {
         distance(a, b) == distance(b, a)
+            && distance(a, a) == distance(b, b)
             && (0..areas)
                 .filter(|c| *c != a && *c != b)
                 .all(|c| distance(a, c) == distance(b, c) && distance(c, a) == distance(c, b))

@@ -30,7 +30,9 @@
 //!
 //! 1. With a number of vNUMA nodes given: fewest of them that share an area. Then fewest areas.
 //! 2. Equal parts; else unequal parts of whole cores; else any.
-//! 3. The smallest distance, over all pairs of vCPUs in different areas, there and back.
+//! 3. The smallest distance: over all pairs of vCPUs, from the one to the memory of the other, there
+//!    and back. Inside an area that is 0 where it has memory of its own, else what its memory is
+//!    farther away: so an area that is served from elsewhere loses to one that is not.
 //! 4. Under `avoid`, fewest areas where cores must be shared.
 //! 5. The L3 policy: three numbers, see [`area`].
 //! 6. Fewest cores of which the guest has only a part.
@@ -215,23 +217,26 @@ fn free(problem: &Problem, parting: Parting) -> Result<Fit, NoFit> {
 
 fn one_area(problem: &Problem) -> Option<Fit> {
     let vcpus = problem.wanted.vcpus;
-    let mut best: Option<Choice> = None;
+    let mut best: Option<(u64, Choice)> = None;
     for area in 0..problem.areas() {
         if !problem.holds(area, vcpus) {
             continue;
         }
+        let distance = u64::from(vcpus).pow(2) * problem.layout.beyond_own(area);
         // Nothing that only the whole has makes a choice better than its cost alone.
         let Some(cost) = problem.share_cost(area, vcpus) else { continue };
         let least = Rank { head: cost.head, lost_in_largest: (0, 0), tail: cost.tail };
-        if best.as_ref().is_some_and(|best| best.rank <= least) {
+        if best.as_ref().is_some_and(|(near, best)| (*near, best.rank) <= (distance, least)) {
             continue;
         }
         let Some(choice) = problem.choice(&[(area, vcpus)]) else { continue };
-        if best.as_ref().is_none_or(|best| choice.rank < best.rank) {
-            best = Some(choice);
+        let better = |(near, best): &(u64, Choice)| (distance, choice.rank) < (*near, best.rank);
+        if best.as_ref().is_none_or(better) {
+            best = Some((distance, choice));
         }
     }
-    let found = Found { choice: best?, distance: 0, proof: Proof::Optimal };
+    let (distance, choice) = best?;
+    let found = Found { choice, distance, proof: Proof::Optimal };
     Some(finish(problem, found, PartingFound::Even))
 }
 

@@ -3,7 +3,8 @@
 //! With the areas given, the distance between vCPUs in different parts is least where one part is as
 //! large as can be: moving a vCPU from a smaller part to a larger one never brings vCPUs apart that
 //! were together. (Along every exchange between two parts the sum is strictly concave, so at its
-//! least no two parts can both still give and take.) Therefore only parts that are full, parts of
+//! least no two parts can both still give and take. That holds where memory is elsewhere, too: each
+//! area is served from the nearest, which no other area's memory is nearer than.) Therefore only parts that are full, parts of
 //! one unit and at most one part between need to be looked at, and for small guests all are.
 //!
 //! The walk over areas keeps the best found and cuts what cannot be better; what it has not seen
@@ -161,7 +162,8 @@ impl Walk<'_, '_> {
         let to = |(other, other_size): &(usize, u32)| {
             u64::from(*other_size) * u64::from(size) * self.problem.layout.between(*other, area)
         };
-        self.taken.iter().map(to).sum()
+        let others: u64 = self.taken.iter().map(to).sum();
+        others + u64::from(size).pow(2) * self.problem.layout.beyond_own(area)
     }
 
     fn is_worse(&self, distance: u64, vcpus: u32) -> bool {
@@ -200,10 +202,12 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Over every pair of vCPUs in different areas, there and back.
+/// Over every pair of vCPUs, each to the memory of the other; of pairs in one area only what its
+/// memory is farther away than memory of its own would be.
 pub fn distance(problem: &Problem, parts: &[(usize, u32)]) -> u64 {
     let mut sum = 0;
     for (index, (a, of_a)) in parts.iter().enumerate() {
+        sum += u64::from(*of_a).pow(2) * problem.layout.beyond_own(*a);
         for (b, of_b) in &parts[index + 1..] {
             if a != b {
                 sum += u64::from(*of_a) * u64::from(*of_b) * problem.layout.between(*a, *b);

@@ -163,12 +163,13 @@ impl<'a> Oracle<'a> {
         let topology = &self.case.topology;
         let nodes = &topology.nodes;
         let mut sum = 0;
-        for (a, of_a) in sizes {
-            for (b, of_b) in sizes {
-                if a != b {
-                    let distance = topology.distance(nodes[*a].id, nodes[*b].id).unwrap_or(20);
-                    sum += u64::from(of_a * of_b * distance);
-                }
+        for (from, of_from) in sizes {
+            for (to, of_to) in sizes {
+                // Where the memory of the other is; of one's own only what it is farther than 10.
+                let memory = self.memory[*to].expect("a place has memory");
+                let distance = topology.distance(nodes[*from].id, nodes[memory].id).unwrap_or(20);
+                let more = if from == to { distance - 10 } else { distance };
+                sum += u64::from(of_from * of_to * more);
             }
         }
         sum
