@@ -1,8 +1,9 @@
 //! The vNUMA nodes: which vCPUs are in them, where they are, how far apart.
 
 use super::Case;
+use numawise_model::placement::Split;
 use numawise_model::{
-    CpuSet, FindingKind, Node, NodeSet, Pnode, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
+    CpuSet, FindingKind, Node, NodeSet, Pnode, Policy, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
 };
 use std::collections::BTreeMap;
 
@@ -87,13 +88,30 @@ impl Case<'_> {
             && told.iter().all(near)
     }
 
+    /// A number of vNUMA nodes, or their sizes, that the search was given.
+    fn cells_as_asked(&mut self, topology: &VirtualTopology) -> bool {
+        let Policy::Best(best) = &self.plan.request.policy else { return false };
+        let sizes: Vec<u32> = topology.nodes.iter().map(|node| node.vcpus.len() as u32).collect();
+        let wrong = match (&best.split, best.vnodes) {
+            (Split::Exact(asked), _) => (*asked != sizes).then(|| format!("parts {asked:?}")),
+            (_, Some(asked)) => (asked as usize != sizes.len()).then(|| format!("{asked}")),
+            (_, None) => return false,
+        };
+        if let Some(asked) = wrong.filter(|_| !self.keeps_frozen(topology)) {
+            let detail = format!("the vNUMA nodes have {sizes:?} vCPUs, and {asked} were asked for");
+            self.broken("as-asked", detail);
+        }
+        true
+    }
+
     fn cells_per_node(&mut self, topology: &VirtualTopology) {
+        let may_share = self.cells_as_asked(topology) || self.keeps_frozen(topology);
         let mut cells: BTreeMap<Pnode, u32> = BTreeMap::new();
         for node in &topology.nodes {
             *cells.entry(node.host_node()).or_default() += 1;
         }
         for (node, cells) in cells.into_iter().filter(|(_, cells)| *cells > 1) {
-            if cells > self.plan.request.cells_per_node && !self.keeps_frozen(topology) {
+            if cells > self.plan.request.cells_per_node && !may_share {
                 self.broken("cells-per-node", format!("{cells} vNUMA nodes are on node {node}"));
             } else {
                 self.remark(Severity::Warning, FindingKind::CellsShareNode { node, cells });

@@ -192,13 +192,9 @@ impl Walk<'_, '_> {
 
     /// Twice the pairs of vCPUs in different parts of these.
     fn pairs(&self, (large, small): (u32, u32)) -> u64 {
-        self.vcpus((large, small)).pow(2) - self.squares((large, small))
-    }
-
-    /// Pairs of vCPUs in one part, a vCPU with itself among them.
-    fn squares(&self, (large, small): (u32, u32)) -> u64 {
         let (of_large, of_small) = (u64::from(self.parts.large()), u64::from(self.parts.size));
-        u64::from(large) * of_large * of_large + u64::from(small) * of_small * of_small
+        let alike = u64::from(large) * of_large * of_large + u64::from(small) * of_small * of_small;
+        self.vcpus((large, small)).pow(2) - alike
     }
 
     fn added(&self, so_far: &Numbers, here: (u32, u32)) -> u64 {
@@ -208,11 +204,11 @@ impl Walk<'_, '_> {
             [a, b, ..] => self.pairs(here) / 2 * layout.between(a, b),
             _ => 0,
         };
-        let beyond_own = self.squares(here) * layout.beyond_own(class.areas[0]);
+        let to_memory = u64::from(self.problem.wanted.vcpus) * layout.beyond_own(class.areas[0]);
         let to_others = so_far.iter().zip(&self.classes).map(|(numbers, other)| {
             self.vcpus(*numbers) * self.vcpus(here) * layout.between(other.areas[0], class.areas[0])
         });
-        inside + beyond_own + to_others.sum::<u64>()
+        inside + self.vcpus(here) * to_memory + to_others.sum::<u64>()
     }
 
     /// No placement of the rest adds less.

@@ -206,9 +206,7 @@ impl Walk<'_, '_> {
         let to = |(other, n): (usize, &u32)| {
             u64::from(*n) * u64::from(vcpus) * self.problem.layout.between(other, area)
         };
-        let (before, after) = (u64::from(self.vcpus[area]), u64::from(self.vcpus[area] + vcpus));
-        let beyond_own = self.problem.layout.beyond_own(area);
-        others.map(to).sum::<u64>() + (after * after - before * before) * beyond_own
+        others.map(to).sum::<u64>() + self.problem.to_memory(area, vcpus)
     }
 
     fn is_worse(&self, shared: usize) -> bool {

@@ -32,12 +32,11 @@ pub struct Layout {
     pub threads: Vec<u32>,
     /// From area to area, row by row.
     distance: Vec<u32>,
-    /// From the CPUs of an area to the memory that an area is served from, row by row.
-    reach: Vec<u32>,
+    /// By area, how much farther its memory is than its own would be.
+    beyond_own: Vec<u32>,
     /// Areas that no distance tells apart have the same number.
     pub twins: Vec<u32>,
-    /// The smallest distance between any two areas, there and back and to each other's memory; 0 with
-    /// one area.
+    /// The smallest distance between any two areas, there and back; 0 with one area.
     pub nearest: u64,
     /// Areas of the same shape, with ids that differ by one and the same number, have the same number.
     alike: Vec<u32>,
@@ -92,7 +91,7 @@ impl Layout {
             cores: Vec::new(),
             threads: Vec::new(),
             distance: distances(topology, &groups),
-            reach: Vec::new(),
+            beyond_own: Vec::new(),
             twins: Vec::new(),
             nearest: 0,
             alike: Vec::new(),
@@ -115,10 +114,14 @@ impl Layout {
             layout.segments[area.segments.clone()].iter_mut().for_each(|s| s.area = index);
         }
         layout.number_pools();
-        layout.reach = layout.reaches(topology);
+        layout.beyond_own =
+            (0..layout.areas.len()).map(|area| layout.way_to_memory(topology, area)).collect();
         layout.nearest = layout.smallest_distance();
         layout.alike = layout.number_alike();
-        layout.twins = twins(layout.areas.len(), |a, b| layout.reach(a, b));
+        layout.twins = twins(layout.areas.len(), |a, b| match a == b {
+            true => layout.beyond_own[a],
+            false => layout.distance(a, b),
+        });
         layout
     }
 
@@ -216,42 +219,24 @@ impl Layout {
         self.distance[from * self.areas.len() + to]
     }
 
-    /// From the CPUs of one area to the memory that serves another; or itself.
-    fn reach(&self, from: usize, to: usize) -> u32 {
-        self.reach[from * self.areas.len() + to]
-    }
-
-    /// From each to the memory of the other: firmware tables need not be symmetric, and an area
-    /// without memory has its own elsewhere.
+    /// There and back: firmware tables need not be symmetric.
     pub fn between(&self, a: usize, b: usize) -> u64 {
-        u64::from(self.reach(a, b)) + u64::from(self.reach(b, a))
+        u64::from(self.distance(a, b)) + u64::from(self.distance(b, a))
     }
 
     /// How much farther an area's memory is than memory of its own would be: 0 where it has some.
     pub fn beyond_own(&self, area: usize) -> u64 {
-        u64::from(self.reach(area, area).saturating_sub(LOCAL))
+        u64::from(self.beyond_own[area])
     }
 
-    fn reaches(&self, topology: &Topology) -> Vec<u32> {
-        let served_from = |area: &Area| {
-            let memory = area.memory_nodes.first()?;
-            Some((memory, self.area_of_node(memory)))
-        };
-        let mut table = Vec::with_capacity(self.distance.len());
-        for (row, from) in self.areas.iter().enumerate() {
-            for (column, to) in self.areas.iter().enumerate() {
-                table.push(match served_from(to) {
-                    Some((_, Some(home))) => self.distance(row, home),
-                    Some((memory, None)) => {
-                        let first = from.nodes.first();
-                        first.and_then(|node| topology.distance(node, memory)).unwrap_or(REMOTE)
-                    }
-                    // It takes no guest.
-                    None => self.distance(row, column),
-                });
-            }
+    fn way_to_memory(&self, topology: &Topology, area: usize) -> u32 {
+        let Area { nodes, memory_nodes, .. } = &self.areas[area];
+        if memory_nodes.is_empty() || !memory_nodes.is_disjoint(nodes) {
+            return 0;
         }
-        table
+        let told = nodes.first().zip(memory_nodes.first());
+        let told = told.and_then(|(from, to)| topology.distance(from, to));
+        told.unwrap_or(REMOTE).saturating_sub(LOCAL)
     }
 
     pub fn segments_of(&self, area: usize) -> &[Segment] {
@@ -397,8 +382,8 @@ fn distances(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<u32> {
     table
 }
 
-/// Numbers areas such that two have the same number when each is as far from itself, and every third
-/// area as far from the one as from the other.
+/// Numbers areas such that two have the same number when each is as far from its memory (which is what
+/// is asked of an area and itself), and every third area as far from the one as from the other.
 fn twins(areas: usize, distance: impl Fn(usize, usize) -> u32) -> Vec<u32> {
     let alike = |a: usize, b: usize| {
         distance(a, b) == distance(b, a)

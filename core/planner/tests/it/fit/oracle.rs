@@ -165,12 +165,15 @@ impl<'a> Oracle<'a> {
         let mut sum = 0;
         for (from, of_from) in sizes {
             for (to, of_to) in sizes {
-                // Where the memory of the other is; of one's own only what it is farther than 10.
-                let memory = self.memory[*to].expect("a place has memory");
-                let distance = topology.distance(nodes[*from].id, nodes[memory].id).unwrap_or(20);
-                let more = if from == to { distance - 10 } else { distance };
-                sum += u64::from(of_from * of_to * more);
+                if from != to {
+                    let distance = topology.distance(nodes[*from].id, nodes[*to].id).unwrap_or(20);
+                    sum += u64::from(of_from * of_to * distance);
+                }
             }
+            // The way to memory that is on another node.
+            let memory = self.memory[*from].expect("a place has memory");
+            let distance = topology.distance(nodes[*from].id, nodes[memory].id).unwrap_or(20);
+            sum += u64::from(of_from * self.case.wanted.vcpus * (distance - 10));
         }
         sum
     }
@@ -233,12 +236,10 @@ impl<'a> Oracle<'a> {
         let most = sizes.values().max()?;
         let least = sizes.values().min()?;
         let even = whole && most - least <= unit;
-        let exactly = matches!(self.case.wanted.l3, L3Policy::Exactly(_));
         match asked {
             _ if sizes.len() == 1 => Some(PartingFound::Even),
             Parting::EvenFirst | Parting::Even if even => Some(PartingFound::Even),
             Parting::Even => None,
-            _ if exactly => None,
             _ if whole => Some(PartingFound::WholeCores),
             _ => Some(PartingFound::Any),
         }
