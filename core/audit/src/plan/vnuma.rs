@@ -1,9 +1,10 @@
 //! The vNUMA nodes: which vCPUs are in them, where they are, how far apart.
 
 use super::Case;
+use crate::slices::slices;
 use numawise_model::placement::Split;
 use numawise_model::{
-    CpuSet, FindingKind, Node, NodeSet, Pnode, Policy, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
+    CpuSet, FindingKind, NodeSet, Pnode, Policy, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
 };
 use std::collections::BTreeMap;
 
@@ -72,20 +73,9 @@ impl Case<'_> {
         }
     }
 
-    /// L3-as-NUMA: the nodes of one package, each of them one L3 domain, and not told to be as far
-    /// apart as divided memory is (12 and up).
+    /// L3-as-NUMA: nodes of one package whose memory is not divided.
     fn are_slices(&self, nodes: &NodeSet) -> bool {
-        let topology = &self.host.topology;
-        let told: Vec<&Node> = nodes.iter().filter_map(|id| topology.node(id)).collect();
-        let one_l3 = |node: &&Node| topology.l3_domains.iter().any(|l3| l3.cpus == node.cpus);
-        let package = |node: &Node| topology.package_of(node.cpus.first()?);
-        let near = |a: &&Node| {
-            let others = told.iter().filter(|b| b.id != a.id);
-            others.into_iter().all(|b| a.distances.get(&b.id).is_some_and(|d| *d <= 11))
-        };
-        told.iter().all(one_l3)
-            && told.iter().all(|node| package(node).is_some() && package(node) == package(told[0]))
-            && told.iter().all(near)
+        nodes.first().is_some_and(|first| nodes.is_subset(&slices(&self.host.topology, first)))
     }
 
     /// A number of vNUMA nodes, or their sizes, that the search was given.
