@@ -1,6 +1,7 @@
 //! Which pCPUs the vCPUs are bound to, and whose those are.
 
 use super::Case;
+use super::promise::mode;
 use super::matching::too_few;
 use crate::ledger::same_owner;
 use numawise_model::{
@@ -47,7 +48,7 @@ impl Case<'_> {
     fn as_asked(&mut self) {
         let plan = self.plan;
         if plan.request.shared != (plan.binding.mode == Mode::Shared) {
-            self.broken("as-asked", format!("the binding is {:?}", plan.binding.mode));
+            self.broken("as-asked", format!("the binding is {}", mode(plan.binding.mode)));
         }
         for (vcpu, cpus) in &plan.binding.cpus {
             let (wanted, exact) = match &plan.request.policy {

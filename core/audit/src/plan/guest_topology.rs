@@ -1,7 +1,7 @@
 //! The sockets, dies, cores and threads that the guest is shown.
 
 use super::Case;
-use numawise_model::{CpuSet, FindingKind, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode};
+use numawise_model::{CpuSet, FindingKind, GuestCpuTopology, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode};
 
 impl Case<'_> {
     pub(super) fn judge_guest_topology(&mut self, topology: &VirtualTopology) {
@@ -9,7 +9,12 @@ impl Case<'_> {
         let vcpus = self.plan.request.vcpus;
         let cpu = topology.cpu;
         if cpu.vcpus() != Some(vcpus) || vcpus == 0 {
-            self.broken("topology-product", format!("{cpu:?} for {vcpus} vCPUs"));
+            let GuestCpuTopology { sockets, dies, clusters, cores, threads } = cpu;
+            let detail = format!(
+                "{sockets} sockets x {dies} dies x {clusters} clusters x {cores} cores x {threads} \
+                 threads for {vcpus} vCPUs"
+            );
+            self.broken("topology-product", detail);
             return;
         }
         let keeps_frozen = self.keeps_frozen(topology);

@@ -100,10 +100,12 @@ impl Case<'_> {
         for node in &topology.nodes {
             *cells.entry(node.host_node()).or_default() += 1;
         }
-        for (node, cells) in cells.into_iter().filter(|(_, cells)| *cells > 1) {
-            if cells > self.plan.request.cells_per_node && !may_share {
-                self.broken("cells-per-node", format!("{cells} vNUMA nodes are on node {node}"));
-            } else {
+        let asked = self.plan.request.cells_per_node;
+        for (node, cells) in cells {
+            if cells != asked && !may_share {
+                let detail = format!("{cells} vNUMA nodes are on node {node}, {asked} were asked for");
+                self.broken("cells-per-node", detail);
+            } else if cells > 1 {
                 self.remark(Severity::Warning, FindingKind::CellsShareNode { node, cells });
             }
         }
