@@ -10,8 +10,8 @@ use crate::request::RequestDoc;
 use crate::wire::{IdDoc, ListDoc, Wire, by_vnode, wire};
 use numawise_model::{
     Binding, Change, ChangedPart, CpuSet, Effect, GuestRef, GuestUuid, HelperPlacement, HostId,
-    HostRef, Mode, NodeSet, PageSize, Pcpu, Plan, PlanId, Pnode, Predicate, Vcpu, VirtualTopology,
-    Vnode, VnumaNode,
+    HostRef, MAX_ID, Mode, NodeSet, PageSize, Pcpu, Plan, PlanId, Pnode, Predicate, Vcpu,
+    VirtualTopology, Vnode, VnumaNode,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -222,6 +222,16 @@ impl PlanDoc {
         if self.version != VERSION {
             let found = self.version.to_string();
             return Err(DocumentError::UnknownVersion { schema: PLAN_SCHEMA, found });
+        }
+        // Sets are made of these numbers, and sets have room for so many ids.
+        for (path, number) in [
+            ("request.vcpus", self.request.vcpus),
+            ("request.cells_per_node", self.request.cells_per_node),
+        ] {
+            if number > MAX_ID + 1 {
+                let reason = format!("{number} is more than {}", MAX_ID + 1);
+                return Err(DocumentError::field(PLAN_SCHEMA, path, reason));
+            }
         }
         let mut vnuma = virtual_topology(self.vnuma, self.guest_topology, self.emulate_l3)?;
         if let Some(topology) = &mut vnuma {

@@ -25,7 +25,7 @@ pub use measured::measured;
 pub use plan::{arrival, changes, plan, reasons};
 pub use said::{
     UndoElement, agreement, checks, event, findings, list_error, moves_as_it_is, predicates,
-    refusals, undo_conflicts, watch_event,
+    refusals, refusals_for, undo_conflicts, watch_event,
 };
 pub use tables::{guests, usage};
 pub use tpcc::{
@@ -37,6 +37,7 @@ pub use tuning::{
     tuning_undone, tuning_waiting,
 };
 
+pub use crate::captions::{printable, printable_lines};
 use crate::en::labels;
 use crate::look::Look;
 

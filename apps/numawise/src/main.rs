@@ -97,7 +97,10 @@ fn main() -> ExitCode {
     };
     match run(&cli) {
         Ok(code) => code,
-        Err(error) => failure::report(&error),
+        Err(error) => {
+            let words = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
+            failure::report(&error, Some(&failure::Options::typed(Cli::command(), words)))
+        }
     }
 }
 

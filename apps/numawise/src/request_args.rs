@@ -35,7 +35,7 @@ pub struct RequestArgs {
     #[arg(long)]
     no_vnuma: bool,
     /// vNUMA nodes for each pNUMA node, to try a topology on a small machine.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     cells_per_node: u32,
     /// The most sockets the guest may have, for licences that count them.
     #[arg(long, value_name = "N")]
@@ -162,6 +162,9 @@ impl RequestArgs {
                  rules of their own"
             ));
         }
+        if let Some(text) = self.contradiction(searches) {
+            return usage(text);
+        }
         match (self.policy, self.bind.is_empty(), self.on_node.is_empty()) {
             (None | Some(PolicyName::Compact), true, true) => {
                 Ok(Policy::Best(self.place.best(L3Policy::Compact)?))
@@ -177,6 +180,35 @@ impl RequestArgs {
             ),
             _ => usage("--policy NAME, --on-node and --bind are three ways to bind; give one"),
         }
+    }
+
+    /// Options of which one would have no effect beside the other.
+    fn contradiction(&self, searches: bool) -> Option<&'static str> {
+        let several_cells = self.cells_per_node > 1;
+        let compact = matches!(self.policy, Some(PolicyName::Compact));
+        if searches && self.shared {
+            return Some("--shared has no effect on a search for free pCPUs: add --policy smart");
+        }
+        if searches && self.overcommit {
+            return Some(
+                "--overcommit has no effect on a search that gives each vCPU a pCPU of its own: add \
+                 --policy smart",
+            );
+        }
+        if compact && self.place.counts_l3() {
+            return Some(
+                "--policy compact is as few L3 domains as can be, and --l3 is so many: give one",
+            );
+        }
+        if self.place.gives_cells() && several_cells {
+            return Some("--cells-per-node stands against --vnodes and --split exact: give one");
+        }
+        if self.no_vnuma && (several_cells || self.place.counts_vnodes()) {
+            return Some(
+                "--no-vnuma shows no vNUMA nodes: leave out --vnodes and --cells-per-node",
+            );
+        }
+        None
     }
 
     fn nodes(&self) -> Result<Policy> {

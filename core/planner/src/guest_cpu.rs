@@ -278,7 +278,10 @@ fn threads(places: &Places, binding: &Binding, in_die: u32) -> u32 {
 }
 
 fn note_threads(places: &Places, used: &CpuSet, threads: u32, notes: &mut Notes) {
-    let host_threads = used.iter().map(|cpu| places.core_threads(cpu)).max();
+    // vCPUs with a core each are no threads to each other: there is nothing to see.
+    let mut cores = BTreeSet::new();
+    let share = used.iter().any(|cpu| !cores.insert(places.core_start(cpu)));
+    let host_threads = used.iter().filter(|_| share).map(|cpu| places.core_threads(cpu)).max();
     if threads > 1 {
         notes.reason(Reason::ThreadsAreSiblings { threads });
     } else if let Some(host_threads) = host_threads.filter(|host| *host > 1) {

@@ -98,11 +98,15 @@ pub fn pages_left(
     let promised = count(&others.promised_pages()).unwrap_or(0);
     let held = count(held).unwrap_or(0);
     let levels = host.levels.nodes.get(&node);
+    let in_node = host.topology.node(node).and_then(|node| node.memory_total_bytes);
     let (free, total) = if size.is_huge() {
         let pool = levels.and_then(|levels| levels.hugepages.get(&size));
         // A node that names its pools, and not this one, has none of these pages.
         let without = levels.filter(|l| pool.is_none() && !l.hugepages.is_empty()).map(|_| 0);
-        (pool.map(|pool| pool.free).or(without), pool.map(|pool| pool.total).or(without))
+        // No pool is known: there are at most as many as fit in the node.
+        let most = || in_node.map(|bytes| bytes / size.bytes());
+        let total = pool.map(|pool| pool.total).or(without).or_else(most);
+        (pool.map(|pool| pool.free).or(without), total)
     } else {
         // MemFree alone leaves out what the kernel would give back; it is a safe stand-in.
         let free = levels.and_then(|l| l.memory_available_bytes.or(l.memory_free_bytes));
@@ -110,8 +114,7 @@ pub fn pages_left(
             let pools = levels.hugepages.iter();
             pools.map(|(size, pool)| size.bytes().saturating_mul(pool.total)).sum()
         });
-        let total = host.topology.node(node).and_then(|node| node.memory_total_bytes);
-        let beside_pools = total.map(|total| total.saturating_sub(in_pools));
+        let beside_pools = in_node.map(|total| total.saturating_sub(in_pools));
         (free.map(|bytes| bytes / size.bytes()), beside_pools.map(|bytes| bytes / size.bytes()))
     };
     PagesLeft { free: free.map(|free| free.saturating_add(held)), total, promised }

@@ -39,7 +39,7 @@ pub fn reason(reason: &R) -> String {
             pages(*n, *page_size)
         ),
         R::MemoryFromNeighbour { vnode: of, cpu_node, memory_node, distance } => format!(
-            "node {cpu_node} has no memory, so {} gets it from the nearest node that has, node \
+            "node {cpu_node} has no memory that may be used, so {} gets it from the nearest node that has, node \
              {memory_node} ({})",
             vnode(*of),
             distance.map_or_else(|| "distance unknown".to_owned(), |d| format!("distance {d}"))
@@ -71,7 +71,7 @@ pub fn reason(reason: &R) -> String {
         }
         R::BestPlace { nodes, score, proof } => placement::best_place(nodes, score, *proof),
         R::WorsePlace { place } => placement::worse(place),
-        R::NodeCannot { lack } => placement::cannot(lack),
+        R::NodeCannot { lack } => placement::cannot(lack, None),
         R::SideBySide { compact, spread } => placement::side_by_side(*compact, *spread),
         R::MemoryReach { reach } => placement::reach(reach),
         R::SiblingsKeptIdle { cpus } => placement::kept_idle(cpus),

@@ -1,8 +1,8 @@
 //! Verdicts, and the tables that reports of placements print.
 
-use super::frame::printable;
 use super::said::paragraph;
 use super::tables::{drawn, plain_table};
+use crate::captions::printable;
 use crate::en::experiment as en;
 use crate::en::labels;
 use crate::look::Look;

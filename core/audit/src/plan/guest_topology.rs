@@ -2,7 +2,7 @@
 
 use super::Case;
 use numawise_model::{
-    CpuSet, Finding, FindingKind, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode,
+    CpuSet, Finding, FindingKind, GuestCpuTopology, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode,
 };
 
 impl Case<'_> {
@@ -11,7 +11,12 @@ impl Case<'_> {
         let vcpus = self.plan.request.vcpus;
         let cpu = topology.cpu;
         if cpu.vcpus() != Some(vcpus) || vcpus == 0 {
-            self.broken("topology-product", format!("{cpu:?} for {vcpus} vCPUs"));
+            let GuestCpuTopology { sockets, dies, clusters, cores, threads } = cpu;
+            let detail = format!(
+                "{sockets} sockets x {dies} dies x {clusters} clusters x {cores} cores x {threads} \
+                 threads for {vcpus} vCPUs"
+            );
+            self.broken("topology-product", detail);
             return;
         }
         let keeps_frozen = self.keeps_frozen(topology);

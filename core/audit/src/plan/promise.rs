@@ -37,7 +37,7 @@ impl Case<'_> {
             if claim.purpose == Purpose::Vcpus {
                 held.extend(&claim.cpus);
                 if claim.mode != plan.binding.mode {
-                    let detail = format!("claim {} is {:?}", claim.id, claim.mode);
+                    let detail = format!("claim {} is {}", claim.id, mode(claim.mode));
                     self.broken("claims-cover", detail);
                 }
             } else if claim.mode == Mode::Exclusive
@@ -217,5 +217,13 @@ mod tests {
         assert_eq!(whole_cores(&topology, &set(&[0, 1])), set(&[0, 1, 8, 9]));
         assert_eq!(whole_cores(&topology, &set(&[0, 8])), set(&[0, 8]));
         assert_eq!(whole_cores(&topology, &CpuSet::new()), CpuSet::new());
+    }
+}
+
+/// For the details of a finding.
+pub(super) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
     }
 }

@@ -20,6 +20,10 @@ use std::ops::Range;
 /// puts every CPU in one) is cut into several.
 const WIDEST_CORE: usize = 16;
 
+const LOCAL: u32 = 10;
+/// What firmware does not tell is as far as Linux takes it to be.
+const REMOTE: u32 = 20;
+
 /// A host without its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -30,6 +34,8 @@ pub struct Layout {
     pub threads: Vec<u32>,
     /// From area to area, row by row.
     distance: Vec<u32>,
+    /// By area, how much farther its memory is than its own would be.
+    beyond_own: Vec<u32>,
     /// Areas that no distance tells apart have the same number.
     pub twins: Vec<u32>,
     /// The smallest distance between any two areas, there and back; 0 with one area.
@@ -94,6 +100,7 @@ impl Layout {
             cores: Vec::new(),
             threads: Vec::new(),
             distance: distances(topology, &groups),
+            beyond_own: Vec::new(),
             twins: Vec::new(),
             nearest: 0,
             alike: Vec::new(),
@@ -121,9 +128,14 @@ impl Layout {
             layout.segments[area.segments.clone()].iter_mut().for_each(|s| s.area = index);
         }
         layout.number_pools();
+        layout.beyond_own =
+            (0..layout.areas.len()).map(|area| layout.way_to_memory(topology, area)).collect();
         layout.nearest = layout.smallest_distance();
         layout.alike = layout.number_alike();
-        layout.twins = twins(layout.areas.len(), |a, b| layout.distance(a, b));
+        layout.twins = twins(layout.areas.len(), |a, b| match a == b {
+            true => layout.beyond_own[a],
+            false => layout.distance(a, b),
+        });
         layout.note_spots();
         layout
     }
@@ -246,6 +258,21 @@ impl Layout {
         u64::from(self.distance(a, b)) + u64::from(self.distance(b, a))
     }
 
+    /// How much farther an area's memory is than memory of its own would be: 0 where it has some.
+    pub fn beyond_own(&self, area: usize) -> u64 {
+        u64::from(self.beyond_own[area])
+    }
+
+    fn way_to_memory(&self, topology: &Topology, area: usize) -> u32 {
+        let Area { nodes, memory_nodes, .. } = &self.areas[area];
+        if memory_nodes.is_empty() || !memory_nodes.is_disjoint(nodes) {
+            return 0;
+        }
+        let told = nodes.first().zip(memory_nodes.first());
+        let told = told.and_then(|(from, to)| topology.distance(from, to));
+        told.unwrap_or(REMOTE).saturating_sub(LOCAL)
+    }
+
     pub fn segments_of(&self, area: usize) -> &[Segment] {
         &self.segments[self.areas[area].segments.clone()]
     }
@@ -277,18 +304,23 @@ fn areas(topology: &Topology) -> Vec<(NodeSet, CpuSet)> {
         }
     }
     let mut areas: Vec<(NodeSet, CpuSet)> = Vec::new();
-    let mut of_package: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut of_package: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (node, cpus) in nodes {
-        let sliced = cpus.first().and_then(|cpu| topology.package_of(cpu));
-        let together = sliced.filter(|package| has_l3_as_numa(topology, package.0 as usize));
-        match together.and_then(|package| of_package.get(&package.0).copied()) {
+        let package = cpus.first().and_then(|cpu| topology.package_of(cpu));
+        let package = package.filter(|package| nodes_are_l3(topology, package.0 as usize));
+        let before = package.map(|package| of_package.entry(package.0).or_default());
+        let with = before.as_ref().and_then(|before| {
+            let near = |index: &&usize| areas[**index].0.iter().all(|of| near(topology, node, of));
+            before.iter().find(near).copied()
+        });
+        match with {
             Some(index) => {
                 areas[index].0.insert(node);
                 areas[index].1.extend(&cpus);
             }
             None => {
-                if let Some(package) = together {
-                    of_package.insert(package.0, areas.len());
+                if let Some(before) = before {
+                    before.push(areas.len());
                 }
                 areas.push((NodeSet::single(node), cpus));
             }
@@ -297,23 +329,33 @@ fn areas(topology: &Topology) -> Vec<(NodeSet, CpuSet)> {
     areas
 }
 
-/// Whether the nodes of a package are its L3 domains and nothing more: as many nodes as domains,
-/// the same CPUs, and all of them nearer than divided memory is ever told to be (11, where NPS4 and
-/// the like say 12).
+/// Whether nodes of a package are slices of one memory: all of its nodes are its L3 domains and nothing
+/// more, and some are nearer than divided memory is ever told to be (11, where NPS4 and the like say
+/// 12). Where firmware divides the memory besides, the slices of each part are an area.
 pub fn has_l3_as_numa(topology: &Topology, package: usize) -> bool {
-    let Some(package) = topology.packages.get(package) else { return false };
-    let inside: Vec<&Node> =
-        topology.nodes.iter().filter(|n| !n.cpus.is_disjoint(&package.cpus)).collect();
+    let inside: Vec<Pnode> = nodes_in(topology, package).iter().map(|node| node.id).collect();
+    let mut pairs = inside.iter().flat_map(|a| inside.iter().map(move |b| (*a, *b)));
+    nodes_are_l3(topology, package) && pairs.any(|(a, b)| a != b && near(topology, a, b))
+}
+
+fn nodes_in(topology: &Topology, package: usize) -> Vec<&Node> {
+    let Some(package) = topology.packages.get(package) else { return Vec::new() };
+    topology.nodes.iter().filter(|node| !node.cpus.is_disjoint(&package.cpus)).collect()
+}
+
+fn nodes_are_l3(topology: &Topology, package: usize) -> bool {
+    let Some(of) = topology.packages.get(package) else { return false };
     let alike = |node: &&Node| {
-        node.cpus.is_subset(&package.cpus)
+        node.cpus.is_subset(&of.cpus)
             && topology.l3_domains.iter().any(|domain| domain.cpus == node.cpus)
     };
-    let near = |a: &Node, b: &Node| {
-        a.id == b.id || a.distances.get(&b.id).is_some_and(|distance| *distance <= 11)
-    };
-    inside.len() > 1
-        && inside.iter().all(alike)
-        && inside.iter().all(|a| inside.iter().all(|b| near(a, b)))
+    nodes_in(topology, package).iter().all(alike)
+}
+
+/// There and back.
+fn near(topology: &Topology, a: Pnode, b: Pnode) -> bool {
+    let near = |a, b| topology.distance(a, b).is_some_and(|distance| distance <= 11);
+    near(a, b) && near(b, a)
 }
 
 /// For each area the nodes of its own that have memory to give; where it has none, all of those of
@@ -376,11 +418,8 @@ fn cores(topology: &Topology, cpus: &CpuSet) -> Vec<Vec<u32>> {
     cores
 }
 
-/// Distances between areas: those of their first nodes. What firmware does not tell is as far as
-/// Linux takes it to be, 20.
+/// Distances between areas: those of their first nodes.
 fn distances(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<u32> {
-    const LOCAL: u32 = 10;
-    const REMOTE: u32 = 20;
     let firsts: Vec<Option<Pnode>> = areas.iter().map(|(nodes, _)| nodes.first()).collect();
     let mut table = Vec::with_capacity(areas.len() * areas.len());
     for (row, from) in firsts.iter().enumerate() {
@@ -392,11 +431,12 @@ fn distances(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<u32> {
     table
 }
 
-/// Numbers areas such that two have the same number when every third area is as far from the one as
-/// from the other.
+/// Numbers areas such that two have the same number when each is as far from its memory (which is what
+/// is asked of an area and itself), and every third area as far from the one as from the other.
 fn twins(areas: usize, distance: impl Fn(usize, usize) -> u32) -> Vec<u32> {
     let alike = |a: usize, b: usize| {
         distance(a, b) == distance(b, a)
+            && distance(a, a) == distance(b, b)
             && (0..areas)
                 .filter(|c| *c != a && *c != b)
                 .all(|c| distance(a, c) == distance(b, c) && distance(c, a) == distance(c, b))

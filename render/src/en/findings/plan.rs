@@ -145,8 +145,8 @@ pub fn guest_l3_untold(why: &L3Untold) -> Said {
 
 pub fn guest_smt_hidden(host_threads: u32) -> Said {
     say(format!(
-        "the guest does not see that its vCPUs are threads ({host_threads} to a core): siblings \
-         are not next to each other in the binding"
+        "the guest does not see which of its vCPUs share a core ({host_threads} threads to a core): \
+         only where every guest core can be a whole core of the host is that told"
     ))
 }
 
@@ -171,7 +171,7 @@ pub fn memory_unchecked(node: Pnode) -> Said {
 
 pub fn memory_on_other_node(of: Vnode, cpu_node: Pnode, memory_node: Pnode) -> Said {
     say(format!(
-        "{} runs on node {cpu_node}, which has no memory: its memory is on node {memory_node}",
+        "{} runs on node {cpu_node}, which has no memory that may be used: its memory is on node {memory_node}",
         vnode(of)
     ))
 }

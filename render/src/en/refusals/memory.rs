@@ -70,15 +70,18 @@ pub fn page_size_unknown(size: PageSize, known: &[PageSize]) -> Said {
 }
 
 pub fn not_whole_pages(memory: u64, size: PageSize, lower: u64, higher: u64) -> Said {
-    say(format!("{} ({memory} bytes) is no whole number of {size} pages", bytes(memory)))
-        .way(format!(
-            "ask for {} or {}: --memory {} or --memory {}",
-            bytes(lower),
-            bytes(higher),
-            argument(lower),
-            argument(higher)
-        ))
-        .way("or use smaller pages: --page-size 4K")
+    let ways: Vec<String> = [lower, higher]
+        .into_iter()
+        .filter(|n| *n > 0)
+        .map(|n| format!("--memory {}", argument(n)))
+        .collect();
+    let said =
+        say(format!("{} ({memory} bytes) is no whole number of {size} pages", bytes(memory)))
+            .way(format!("ask for {}", ways.join(" or ")));
+    match size.is_huge() {
+        true => said.way("or use smaller pages: --page-size 4K"),
+        false => said,
+    }
 }
 
 /// As `--memory` takes it: exact to the byte.
