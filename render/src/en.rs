@@ -9,6 +9,7 @@ pub mod findings;
 pub mod fleet;
 pub mod labels;
 pub mod obstacles;
+pub mod oltp;
 pub mod placement;
 pub mod predicates;
 pub mod reasons;

@@ -5,6 +5,7 @@ mod fleet;
 mod frame;
 mod guest;
 mod host;
+mod oltp;
 mod plan;
 mod said;
 mod tables;
@@ -17,6 +18,9 @@ pub use fleet::{
 };
 pub use guest::guest;
 pub use host::host;
+pub use oltp::{
+    LoadHead, TableState, load, load_checks, load_interval, load_next_step, load_prepared,
+};
 pub use plan::{arrival, changes, plan, reasons};
 pub use said::{
     UndoElement, agreement, checks, event, findings, list_error, moves_as_it_is, predicates,

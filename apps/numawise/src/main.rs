@@ -12,6 +12,7 @@ mod fleet_source;
 mod host_source;
 mod input_file;
 mod libvirt_host;
+mod oltp_args;
 mod output;
 mod place_args;
 mod private_file;
@@ -73,6 +74,9 @@ enum Command {
     /// Many hosts: places for many guests, room for a large one, an empty host.
     #[command(subcommand)]
     Fleet(Deferred<commands::fleet::FleetCommand>),
+    /// sysbench's OLTP load on MySQL, PostgreSQL or SQLite.
+    #[command(subcommand)]
+    Oltp(Deferred<commands::oltp::OltpCommand>),
     /// The embedded hypervisor: a simulated host for machines without libvirt.
     #[command(subcommand)]
     Embedded(Deferred<commands::embedded::EmbeddedCommand>),
@@ -114,6 +118,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Cpuset(args) => commands::cpuset::run(global, args),
         Command::Doctor(args) => commands::doctor::run(global, args),
         Command::Fleet(command) => commands::fleet::run(global, command),
+        Command::Oltp(command) => commands::oltp::run(global, command),
         Command::Embedded(command) => commands::embedded::run(global, command),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::generate::completions(args, Cli::command()),

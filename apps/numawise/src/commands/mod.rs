@@ -13,6 +13,7 @@ pub mod host;
 pub mod host_tune;
 pub mod list;
 pub mod migrate;
+pub mod oltp;
 pub mod plan;
 pub mod show;
 pub mod undo;
