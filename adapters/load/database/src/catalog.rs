@@ -5,7 +5,6 @@ use crate::target::Engine;
 
 /// Statements by template and table.
 pub struct Catalog {
-    pub engine: Engine,
     /// What is prepared: each as often as there are tables, unless it is the same for all.
     pub prepared: Vec<(Template, u32)>,
     parameters: Vec<Vec<Parameter>>,
@@ -19,7 +18,6 @@ impl Catalog {
     pub fn new(engine: Engine, options: &Options, as_text: bool) -> Self {
         let slots = Template::COUNT * options.tables as usize;
         let mut this = Self {
-            engine,
             prepared: Vec::new(),
             parameters: vec![Vec::new(); Template::COUNT],
             pieces: vec![Vec::new(); slots],

@@ -10,9 +10,7 @@ const KEYS: u64 = 10_000;
 /// Prints its draws; one event draws them all.
 const SCRIPT: &str = r"
 function event()
-   local draw = { uniform = sb_rand_uniform, gaussian = sb_rand_gaussian, special = sb_rand_special,
-                  pareto = sb_rand_pareto }
-   local pick = draw[os.getenv('KIND')]
+   local pick = sysbench.rand[os.getenv("KIND")]
    local out = {}
    for i = 1, 1000000 do out[i] = pick(1, 10000) end
    io.write('draws ', table.concat(out, ' '), '\n')
