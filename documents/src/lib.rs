@@ -20,6 +20,7 @@ pub mod guest;
 pub mod host;
 pub mod ledger;
 pub mod levels;
+pub mod measured;
 pub mod placement;
 mod plan;
 pub mod reason;
@@ -37,6 +38,7 @@ pub use finding::findings_to_json;
 pub use guest::{frozen_to_json, parse_frozen};
 pub use host::host_to_json;
 pub use ledger::{ledger_to_json, parse_ledger};
+pub use measured::{measured_to_json, parse_measured};
 pub use plan::{PlanDoc, parse_plan, plan_to_json};
 pub use tuning::{
     parse_tuning_plan, parse_tuning_record, tuning_outcome_to_json, tuning_plan_to_json,

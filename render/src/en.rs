@@ -8,6 +8,7 @@ pub mod events;
 pub mod findings;
 pub mod fleet;
 pub mod labels;
+pub mod measured;
 pub mod obstacles;
 pub mod oltp;
 pub mod placement;

@@ -1,6 +1,7 @@
 //! Numbers with their units. Bytes print exactly where they are whole in a unit, and with one
 //! decimal where they are not, so that `128 GiB` always means 128 GiB to the byte.
 
+use core::time::Duration;
 use numawise_model::{PageSize, Utilisation};
 
 const UNITS: [(u64, &str); 4] =
@@ -54,4 +55,19 @@ pub fn percent(use_: Utilisation) -> String {
 /// A count with its noun: `1 CPU`, `3 CPUs`.
 pub fn count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// Milliseconds to two places, as benchmarks print them: `46.07`.
+pub fn msec(duration: Duration) -> String {
+    format!("{:.2}", duration.as_secs_f64() * 1e3)
+}
+
+/// Seconds to one place.
+pub fn seconds(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64())
+}
+
+/// A rate to two places: `1843.27`.
+pub fn per_second(rate: f64) -> String {
+    format!("{rate:.2}")
 }

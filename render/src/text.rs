@@ -5,6 +5,7 @@ mod fleet;
 mod frame;
 mod guest;
 mod host;
+mod measured;
 mod oltp;
 mod plan;
 mod said;
@@ -18,8 +19,10 @@ pub use fleet::{
 };
 pub use guest::guest;
 pub use host::host;
+pub use measured::measured;
 pub use oltp::{
-    LoadHead, TableState, load, load_checks, load_interval, load_next_step, load_prepared,
+    LoadHead, TableState, load_checks, load_foot, load_head, load_interval, load_next_step,
+    load_prepared,
 };
 pub use plan::{arrival, changes, plan, reasons};
 pub use said::{

@@ -10,13 +10,38 @@
 //!
 //! # The parts
 //!
-//! - [`measured`]: one run. Its latencies are whole [histograms](latencies), never percentiles: those of
+//! - [`Measured`]: one run. Its latencies are whole [histograms](Latencies), never percentiles: those of
 //!   several generators can then be merged exactly.
+//! - [`design`]: the whole experiment as a value, complete before the first run; [`mod@order`]: its runs,
+//!   interleaved, each with an id that a resumed experiment finds again.
+//! - [`steady`]: when a warm-up is over, and whether it was.
+//! - [`trial`]: a run as the judge sees it, with what was seen beside it; [`verdict`]: the judge.
+//! - [`stats`]: what the judge counts with; [`sample_size`]: how many pairs it will need.
+//! - [`targets`], [`gain`]: the tables that reports print.
 
+pub mod design;
+pub mod gain;
 mod latencies;
 mod measured;
+mod metric;
+pub mod order;
+pub mod sample_size;
+pub mod stats;
+pub mod steady;
+pub mod targets;
+pub mod trial;
+pub mod verdict;
 
+pub use design::{Design, DesignPart, DesignRefused, Scenario, WarmUp};
 pub use latencies::{LARGEST_NSEC, Latencies, SMALLEST_NSEC};
 pub use measured::{
     Counts, GeneratorUsage, Interval, KindMeasured, Measured, Schedule, Steadiness,
+};
+pub use metric::{Better, Metric};
+pub use order::{Arm, PlannedRun, RunId, order};
+pub use steady::{Standing, SteadyRule};
+pub use trial::{Cell, Conditions, LostGenerator, Mechanism, MechanismSeen, Tier, Trial};
+pub use verdict::{
+    Comparison, Doubt, Effect, Interval95, Judgement, LimitedTier, Panel, Point, Question, Verdict,
+    judge,
 };

@@ -2,69 +2,23 @@
 
 use crate::quantity::count;
 use crate::text::{LoadHead, TableState};
-use numawise_experiment::{GeneratorUsage, Measured, Schedule, Steadiness};
 
 pub const WARM_UP_MARK: &str = " (warm-up)";
-pub const PER_SECOND: &str = "per s";
-pub const TRANSACTIONS: &str = "transactions:";
-pub const QUERIES: &str = "queries:";
-pub const READS: &str = "  read:";
-pub const WRITES: &str = "  write:";
-pub const OTHERS: &str = "  other:";
-pub const IGNORED: &str = "ignored errors:";
-pub const RECONNECTS: &str = "reconnects:";
-pub const TIME: &str = "time:";
-pub const SCHEDULE: &str = "arrivals:";
-pub const GENERATOR: &str = "this generator:";
 pub const CLOSED_LOOP: &str = "A closed loop sends nothing while the server stalls, so these are no \
                                latencies of users; --rate measures those.";
 
-pub fn head(head: &LoadHead, measured: &Measured) -> String {
+pub fn head(head: &LoadHead) -> String {
     let LoadHead { target, workload, dialect, distribution, tables, table_size, seed, .. } = head;
     let how = if head.as_text { "as text" } else { "prepared" };
-    let loop_kind = match head.rate {
+    let pace = match head.rate {
         Some(rate) => format!("open loop, {rate} arrivals per second"),
         None => "closed loop".to_owned(),
     };
-    let warm_up = match measured.steadiness {
-        Steadiness::NotWarmedUp => "without warm-up".to_owned(),
-        Steadiness::Assumed { after } => {
-            format!("after {:.0} s, whether steady by then or not", after.as_secs_f64())
-        }
-        Steadiness::Steady { after } => format!("steady after {:.0} s", after.as_secs_f64()),
-        Steadiness::NotSteady { after } => {
-            format!("not steady after {:.0} s", after.as_secs_f64())
-        }
-    };
     format!(
-        "{workload} on {target}\nsysbench dialect {dialect}, keys {distribution}, {tables} x {table_size} rows, \
-         statements {how}, seed {seed}\n{} connections on {} threads, {loop_kind}, {warm_up}",
-        measured.generator.connections, measured.generator.threads,
+        "{workload} on {target}, {pace}\nsysbench dialect {dialect}, keys {distribution}, {}, \
+         statements {how}, seed {seed}",
+        count(u64::from(*tables), "table") + &format!(" of {table_size} rows"),
     )
-}
-
-pub fn latency(is_open: bool) -> &'static str {
-    if is_open { "latency from the intended start (ms):" } else { "latency (ms):" }
-}
-
-pub fn schedule(schedule: &Schedule) -> String {
-    let Schedule { intended, done, late, failed, longest_wait } = schedule;
-    format!(
-        "{intended} intended: {done} done in time, {late} done late (up to {:.2} ms), {failed} failed",
-        longest_wait.as_secs_f64() * 1000.0
-    )
-}
-
-pub fn generator(usage: &GeneratorUsage, queries: u64) -> String {
-    let cpu = (usage.user + usage.system).as_secs_f64();
-    let mut text = format!("{cpu:.2} s of CPU");
-    if queries > 0 {
-        text.push_str(&format!(", {:.1} us per query", cpu * 1e6 / queries as f64));
-    }
-    if let Some(bytes) = usage.resident_peak_bytes {
-        text.push_str(&format!(", up to {:.1} MiB of memory", bytes as f64 / 1_048_576.0));
-    }
-    text
 }
 
 pub fn table_state(state: &TableState, wanted: u32, wants_index: bool) -> String {

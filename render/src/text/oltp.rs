@@ -1,7 +1,7 @@
 //! What one run of a load did: a line for each interval, and the figures at the end.
 
 use crate::en::oltp as en;
-use numawise_experiment::{Interval, Latencies, Measured};
+use numawise_experiment::{Interval, Latencies};
 use std::time::Duration;
 
 /// What was run, for the head of its figures.
@@ -45,48 +45,21 @@ pub fn load_interval(interval: &Interval, connections: u32) -> String {
     )
 }
 
-/// All figures of a run.
-pub fn load(head: &LoadHead, measured: &Measured) -> String {
-    let mut lines = vec![en::head(head, measured), String::new()];
-    let counts = &measured.counts;
-    let seconds = measured.elapsed.as_secs_f64();
-    let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    let queries = counts.reads + counts.writes + counts.others;
-    let mut row = |name: &str, value: String| lines.push(format!("    {name:<22}{value}"));
-    let per_second = |count: u64| format!("{count} ({:.2} {})", rate(count), en::PER_SECOND);
-    row(en::TRANSACTIONS, per_second(counts.transactions));
-    row(en::QUERIES, per_second(queries));
-    row(en::READS, counts.reads.to_string());
-    row(en::WRITES, counts.writes.to_string());
-    row(en::OTHERS, counts.others.to_string());
-    row(en::IGNORED, per_second(counts.ignored_errors));
-    row(en::RECONNECTS, per_second(counts.reconnects));
-    row(en::TIME, format!("{seconds:.4} s"));
-    if let Some(schedule) = &measured.schedule {
-        row(en::SCHEDULE, en::schedule(schedule));
-    }
-    let latencies = &measured.latencies;
-    let mut shown = vec![("min", millis(latencies.min())), ("avg", millis(latencies.mean()))];
-    shown.extend([
-        ("p50", quantile(latencies, 0.5)),
-        ("p95", quantile(latencies, 0.95)),
-        ("p99", quantile(latencies, 0.99)),
-        ("p99.9", quantile(latencies, 0.999)),
-        ("max", millis(latencies.max())),
-    ]);
-    row(en::latency(head.rate.is_some()), String::new());
-    for (name, value) in shown {
-        row(&format!("  {name}"), value);
-    }
+/// What stands above the figures of a run.
+pub fn load_head(head: &LoadHead) -> String {
+    en::head(head)
+}
+
+/// What stands below them.
+pub fn load_foot(head: &LoadHead, latencies: &Latencies) -> String {
+    let mut lines = Vec::new();
     if let Some(percentile) = head.percentile {
-        row(&format!("  p{percentile}"), quantile(latencies, percentile / 100.0));
+        lines.push(format!("p{percentile}: {} ms", quantile(latencies, percentile / 100.0)));
     }
-    row(en::GENERATOR, en::generator(&measured.generator, queries));
     if head.rate.is_none() {
-        lines.push(String::new());
         lines.push(en::CLOSED_LOOP.to_owned());
     }
-    lines.join("\n") + "\n"
+    lines.join("\n")
 }
 
 fn quantile(latencies: &Latencies, quantile: f64) -> String {

@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use numawise_database::oltp::{Options, Workload};
 use numawise_database::{Connected, Filling, LoadError, Progress, TableCheck, Target};
-use numawise_render::text::{LoadHead, load, load_checks, load_interval};
+use numawise_documents::measured::measured_to_json;
+use numawise_render::text::{LoadHead, load_checks, load_foot, load_head, load_interval, measured};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -80,12 +81,12 @@ fn workload(text: &str) -> Result<Workload, String> {
 }
 
 pub fn run(global: &GlobalArgs, command: &OltpCommand) -> Result<ExitCode> {
-    if global.json {
-        return Err(coded(USAGE, "--json: numawise oltp has no document yet"));
+    if global.json && !matches!(command, OltpCommand::Run(_)) {
+        return Err(coded(USAGE, "--json: only numawise oltp run has a document"));
     }
     match command {
         OltpCommand::Prepare(args) => prepare(args),
-        OltpCommand::Run(args) => run_workload(args),
+        OltpCommand::Run(args) => run_workload(global, args),
         OltpCommand::Check { target, tables } => check(target, &any_workload(tables)),
         OltpCommand::Cleanup { target, tables } => {
             numawise_database::cleanup(target, &any_workload(tables)).map_err(told)?;
@@ -135,7 +136,7 @@ fn prepare(args: &PrepareArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_workload(args: &RunArgs) -> Result<ExitCode> {
+fn run_workload(global: &GlobalArgs, args: &RunArgs) -> Result<ExitCode> {
     let options = args.shape.apply(args.tables.options(args.workload));
     let seed = args.tables.seed();
     let head = LoadHead {
@@ -159,13 +160,20 @@ fn run_workload(args: &RunArgs) -> Result<ExitCode> {
     let cancel = interrupted()?;
     let connected = Connected::connect(&args.target, &load_args).map_err(told)?;
     let start = Instant::now() + Duration::from_millis(1);
-    let measured = connected.run(start, &cancel, |interval| {
-        if args.pace.shows_intervals() {
+    let done = connected.run(start, &cancel, |interval| {
+        if args.pace.shows_intervals() && !global.json {
             // A reader that has gone away does not end the measurement.
             let _ = output::print(&load_interval(interval, load_args.connections));
         }
     });
-    output::print(&load(&head, &measured.map_err(told)?))?;
+    let done = done.map_err(told)?;
+    if global.json {
+        output::print(&measured_to_json(&done))?;
+    } else {
+        let figures = measured(&done, &output::look(false));
+        let foot = load_foot(&head, &done.latencies);
+        output::print(&format!("{}\n{figures}{foot}\n", load_head(&head)))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

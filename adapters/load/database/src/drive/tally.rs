@@ -17,7 +17,7 @@ pub struct Gathered {
 
 impl Gathered {
     pub fn add(&mut self, other: &Self) {
-        add_counts(&mut self.counts, &other.counts);
+        self.counts.add(&other.counts);
         self.latencies.merge(&other.latencies);
         add_schedule(&mut self.schedule, &other.schedule);
     }
@@ -66,21 +66,11 @@ impl Tally {
         for latency in self.latencies_nsec.drain(..) {
             gathered.latencies.record_nsec(latency);
         }
-        add_counts(&mut gathered.counts, &self.counts);
+        gathered.counts.add(&self.counts);
         add_schedule(&mut gathered.schedule, &self.schedule);
         self.counts = Counts::default();
         self.schedule = Schedule::default();
     }
-}
-
-pub fn add_counts(sum: &mut Counts, other: &Counts) {
-    sum.transactions += other.transactions;
-    sum.reads += other.reads;
-    sum.writes += other.writes;
-    sum.others += other.others;
-    sum.ignored_errors += other.ignored_errors;
-    sum.reconnects += other.reconnects;
-    sum.rollbacks += other.rollbacks;
 }
 
 fn add_schedule(sum: &mut Schedule, other: &Schedule) {

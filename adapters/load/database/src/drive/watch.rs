@@ -3,7 +3,8 @@
 use super::pinning::{Used, used};
 use super::tally::Gathered;
 use super::worker::Shared;
-use numawise_experiment::{GeneratorUsage, Interval, Measured, Steadiness};
+use numawise_experiment::steady::{confirms, standing};
+use numawise_experiment::{GeneratorUsage, Interval, Measured, Standing, Steadiness, SteadyRule};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -97,6 +98,7 @@ impl Watch {
             schedule.failed += never;
             schedule
         });
+        let steadiness = steadiness(&self.intervals, Duration::from_nanos(warm_up));
         Measured {
             elapsed: Duration::from_nanos(over.saturating_sub(warm_up)),
             counts: self.sum.counts,
@@ -110,11 +112,25 @@ impl Watch {
                 resident_peak_bytes: after.resident_peak_bytes,
                 ..GeneratorUsage::default()
             },
-            steadiness: if warm_up == 0 {
-                Steadiness::NotWarmedUp
-            } else {
-                Steadiness::Assumed { after: Duration::from_nanos(warm_up) }
-            },
+            steadiness,
         }
+    }
+}
+
+/// Whether the load was steady when the warm-up that was asked for ended, and the run does not contradict.
+fn steadiness(intervals: &[Interval], warm_up: Duration) -> Steadiness {
+    if warm_up.is_zero() {
+        return Steadiness::NotWarmedUp;
+    }
+    let throughput =
+        |interval: &Interval| interval.counts.transactions as f64 / interval.length.as_secs_f64();
+    let series: Vec<f64> = intervals.iter().map(throughput).collect();
+    let before = intervals.iter().take_while(|interval| interval.warm_up).count();
+    let usual = SteadyRule::default();
+    let rule = SteadyRule { windows: usual.windows.min(before), ..usual };
+    let was_steady = standing(&series[..before], &rule) == Standing::Steady;
+    match was_steady && confirms(&series, before) {
+        true => Steadiness::Steady { after: warm_up },
+        false => Steadiness::NotSteady { after: warm_up },
     }
 }

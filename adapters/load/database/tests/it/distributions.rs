@@ -10,7 +10,7 @@ const KEYS: u64 = 10_000;
 /// Prints its draws; one event draws them all.
 const SCRIPT: &str = r"
 function event()
-   local pick = sysbench.rand[os.getenv("KIND")]
+   local pick = sysbench.rand[os.getenv('KIND')]
    local out = {}
    for i = 1, 1000000 do out[i] = pick(1, 10000) end
    io.write('draws ', table.concat(out, ' '), '\n')

@@ -1,0 +1,3 @@
+//! Designs, orders, statistics and verdicts.
+
+mod simulated;
