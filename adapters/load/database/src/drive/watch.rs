@@ -75,6 +75,22 @@ impl Watch {
         self.end = self.shared.next_boundary(end);
     }
 
+    /// What is left at the end. A few milliseconds are no interval of their own: they belong to the last.
+    fn close_rest(&mut self, over: u64, progress: &mut impl FnMut(&Interval)) {
+        let length = over.saturating_sub(self.begin);
+        let is_short = length < self.shared.interval / 2;
+        match self.intervals.last_mut() {
+            Some(last) if is_short && !last.warm_up => {
+                let gathered = self.shared.board.take(false);
+                self.sum.add(&gathered);
+                last.length += Duration::from_nanos(length);
+                last.counts.add(&gathered.counts);
+                last.latencies.merge(&gathered.latencies);
+            }
+            _ => self.close(over, progress),
+        }
+    }
+
     /// The figures; all workers have ended, the last event at `last_end`, after the run was meant to end at
     /// `end`. What ended later counts, and so does the time that it took.
     pub fn finish(
@@ -87,7 +103,7 @@ impl Watch {
         while self.end <= over {
             self.close(self.end, progress);
         }
-        self.close(over, progress);
+        self.close_rest(over, progress);
         let after = used();
         let before = self.before.unwrap_or(after);
         let warm_up = self.shared.warm_up;
