@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod labels;
 pub mod measured;
 pub mod obstacles;
+pub mod oltp;
 pub mod placement;
 pub mod predicates;
 pub mod reasons;

@@ -7,6 +7,7 @@ mod frame;
 mod guest;
 mod host;
 mod measured;
+mod oltp;
 mod plan;
 mod said;
 mod tables;
@@ -22,6 +23,10 @@ pub use fleet::{
 pub use guest::guest;
 pub use host::host;
 pub use measured::measured;
+pub use oltp::{
+    LoadHead, TableState, load_checks, load_foot, load_head, load_interval, load_next_step,
+    load_prepared,
+};
 pub use plan::{arrival, changes, plan, reasons};
 pub use said::{
     UndoElement, agreement, checks, event, findings, list_error, moves_as_it_is, predicates,

@@ -13,6 +13,7 @@ mod host_source;
 mod input_file;
 mod libvirt_host;
 mod load_args;
+mod oltp_args;
 mod output;
 mod place_args;
 mod private_file;
@@ -79,6 +80,9 @@ enum Command {
     Tpcc(Deferred<commands::tpcc::TpccCommand>),
     /// Old results of sysbench and HammerDB in one table, with the verdict that they allow.
     Import(Deferred<commands::import::ImportArgs>),
+    /// sysbench's OLTP load on MySQL, PostgreSQL or SQLite.
+    #[command(subcommand)]
+    Oltp(Deferred<commands::oltp::OltpCommand>),
     /// The embedded hypervisor: a simulated host for machines without libvirt.
     #[command(subcommand)]
     Embedded(Deferred<commands::embedded::EmbeddedCommand>),
@@ -125,6 +129,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Fleet(command) => commands::fleet::run(global, command),
         Command::Tpcc(command) => commands::tpcc::run(global, command),
         Command::Import(args) => commands::import::run(global, args),
+        Command::Oltp(command) => commands::oltp::run(global, command),
         Command::Embedded(command) => commands::embedded::run(global, command),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::generate::completions(args, Cli::command()),

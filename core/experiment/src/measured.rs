@@ -45,7 +45,9 @@ pub struct KindMeasured {
 /// An open loop accounts for each request that it meant to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
+    /// The sum of the next three.
     pub intended: u64,
+    /// Done, and begun when intended.
     pub done: u64,
     /// Done, but begun later than intended, since no connection was free.
     pub late: u64,

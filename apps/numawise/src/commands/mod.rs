@@ -14,6 +14,7 @@ pub mod host_tune;
 pub mod import;
 pub mod list;
 pub mod migrate;
+pub mod oltp;
 pub mod plan;
 pub mod show;
 pub mod tpcc;

@@ -1,3 +1,8 @@
-//! Loads against real databases, each a private server of the test.
+//! Loads against real databases, each a private server of the test, and beside sysbench.
 
+mod counts;
+mod distributions;
+mod faults;
+mod sysbench;
+mod tables;
 mod tpcc;
