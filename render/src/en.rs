@@ -6,6 +6,7 @@ pub mod audits;
 pub mod checks;
 pub mod events;
 pub mod experiment;
+pub mod experiment_runs;
 pub mod findings;
 pub mod fleet;
 pub mod labels;

@@ -2,6 +2,7 @@
 
 mod audit;
 mod experiment;
+mod experiment_runs;
 mod fleet;
 mod frame;
 mod guest;
@@ -16,6 +17,10 @@ mod tuning;
 
 pub use audit::{audit, essay, rules};
 pub use experiment::{design_refusals, gains, impossible, judgement, orders, procedures, targets};
+pub use experiment_runs::{
+    ExperimentLine, ExperimentRow, PlannedLine, experiment_event, experiment_head, experiment_list,
+    experiment_plan, experiment_runs,
+};
 pub use fleet::{
     FleetMove, FleetPlace, FleetRank, FleetRefusal, fleet_all_or_nothing, fleet_cut_short,
     fleet_moves, fleet_no_room, fleet_places, fleet_reasons, fleet_refusals, fleet_room,

@@ -54,7 +54,7 @@ fn placed(text: &str, l3: L3Policy, topology: &Topology) -> Result<CpuSet, Strin
     let wanted = Wanted {
         vcpus: number(text)?,
         pages: 0,
-        page_size: PageSize::SMALLEST,
+        page_size: PageSize::BASE_4K,
         smt: SmtPolicy::Prefer,
         l3,
         cells: Cells::Free(Parting::EvenFirst),
@@ -63,9 +63,10 @@ fn placed(text: &str, l3: L3Policy, topology: &Topology) -> Result<CpuSet, Strin
     };
     let layout = Layout::of(topology);
     let mut stock = Stock::new(&layout, &topology.online);
-    stock.set_pages(PageSize::SMALLEST, vec![None; layout.pools()]);
-    let found = fit(&layout, &stock, &wanted)
-        .map_err(|_| format!("{} CPUs are not there; {} are online", wanted.vcpus, topology.online.len()))?;
+    stock.set_pages(PageSize::BASE_4K, vec![None; layout.pools()]);
+    let found = fit(&layout, &stock, &wanted).map_err(|_| {
+        format!("{} CPUs are not there; {} are online", wanted.vcpus, topology.online.len())
+    })?;
     Ok(found.parts.iter().flat_map(|part| part.pcpus.iter().copied()).collect())
 }
 
@@ -86,7 +87,9 @@ pub fn on_cpus<T>(
             cpu if cpu < Mask::MAX_CPU => mask.set(cpu),
             _ => {
                 let most = Mask::MAX_CPU - 1;
-                return Err(PortError::Failed(format!("CPU {cpu}: only CPUs up to {most} can be asked for")));
+                return Err(PortError::Failed(format!(
+                    "CPU {cpu}: only CPUs up to {most} can be asked for"
+                )));
             }
         }
     }

@@ -1,14 +1,18 @@
 //! numawise: observe, plan, audit, apply, verify. This file is the table of contents: each command
 //! is one file in `commands/`.
 
+mod bench;
 mod commands;
 mod config;
 mod confirm;
+mod coordinated;
+mod cpu_words;
 mod deferred;
 mod failure;
 mod fleet_report;
 mod fleet_requests;
 mod fleet_source;
+mod foreign_report;
 mod host_source;
 mod input_file;
 mod libvirt_host;
@@ -78,6 +82,11 @@ enum Command {
     /// TPC-C's tables and transactions on a database, as HammerDB drives them.
     #[command(subcommand)]
     Tpcc(Deferred<commands::tpcc::TpccCommand>),
+    /// Scenarios, repeated in turn under load, with a verdict on what they are worth.
+    #[command(subcommand)]
+    Experiment(Deferred<commands::experiment::ExperimentCommand>),
+    /// Any command under several placements: which is faster, and is it so.
+    Compare(Deferred<commands::compare::CompareArgs>),
     /// Old results of sysbench and HammerDB in one table, with the verdict that they allow.
     Import(Deferred<commands::import::ImportArgs>),
     /// sysbench's OLTP load on MySQL, PostgreSQL or SQLite.
@@ -128,6 +137,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => commands::doctor::run(global, args),
         Command::Fleet(command) => commands::fleet::run(global, command),
         Command::Tpcc(command) => commands::tpcc::run(global, command),
+        Command::Experiment(command) => commands::experiment::run(global, command),
+        Command::Compare(args) => commands::compare::run(global, args),
         Command::Import(args) => commands::import::run(global, args),
         Command::Oltp(command) => commands::oltp::run(global, command),
         Command::Embedded(command) => commands::embedded::run(global, command),

@@ -53,8 +53,11 @@ impl Run {
     /// What the judge looks at.
     pub fn trial(&self) -> Trial {
         let Observed { measured, values, conditions, .. } = &self.observed;
+        // A report of another tool has figures, and nothing that they could be counted from.
+        let is_counted = measured.counts.transactions > 0 || values.is_empty();
         let mut all: BTreeMap<Metric, f64> = Metric::ALL
             .into_iter()
+            .filter(|_| is_counted)
             .filter_map(|metric| Some((metric, metric.of(measured)?)))
             .collect();
         all.extend(values.iter().map(|(metric, value)| (*metric, *value)));

@@ -58,7 +58,7 @@ impl LocalBench<'_> {
         workload: &WorkloadDoc,
         interval: Duration,
     ) -> Result<Vec<GeneratorSpec>, PortError> {
-        let targets = match scenario.targets.as_slice() {
+        let targets: &[String] = match &scenario.targets[..] {
             [] => &workload.targets,
             targets => targets,
         };
@@ -76,7 +76,7 @@ impl LocalBench<'_> {
         let mut specs = Vec::new();
         for (number, generator) in (0..).zip(generators) {
             let share = threads / of + u32::from(number < threads % of);
-            let each_target: Vec<Option<&String>> = match targets.as_slice() {
+            let each_target: Vec<Option<&String>> = match targets {
                 [] => vec![None],
                 targets => targets.iter().map(Some).collect(),
             };
@@ -88,12 +88,13 @@ impl LocalBench<'_> {
                 let mut words = self.generator_words(generator, workload);
                 words.extend(["--coordinated".to_owned(), format!("--threads={share}")]);
                 words.push(format!("--interval-msec={}", interval.as_millis().max(1)));
+                words.extend(course_words(&workload.load, cell));
                 if let Some(cpus) = generator.cpus.as_ref().or(scenario.cpus.as_ref()) {
                     let cpus = crate::cpu_words::resolve(cpus, self.topology)
                         .map_err(|why| PortError::Unreadable(format!("cpus = {cpus:?}: {why}")))?;
                     words.push(format!("--cpus={cpus}"));
                 }
-                words.extend(target.map(|target| format!("--target={target}")));
+                words.extend(target.cloned());
                 specs.push(GeneratorSpec { name, words });
             }
         }
@@ -116,7 +117,7 @@ impl LocalBench<'_> {
         command: &CommandDoc,
         cancel: &Cancel,
     ) -> Result<Observed, PortError> {
-        let targets = match scenario.targets.as_slice() {
+        let targets: &[String] = match &scenario.targets[..] {
             [] => &workload.targets,
             targets => targets,
         };
@@ -142,9 +143,12 @@ impl LocalBench<'_> {
             None => run_command(&words, cancel)?,
         };
         let beside = watch.end();
-        let measured = match workload.reads.unwrap_or(OutputDoc::Time) {
-            OutputDoc::Time => as_one_transaction(ended.took),
-            reads => crate::foreign_report::read(reads, &ended.output)?,
+        let (measured, values) = match workload.reads.unwrap_or(OutputDoc::Time) {
+            OutputDoc::Time => (as_one_transaction(ended.took), BTreeMap::new()),
+            reads => {
+                let figures = crate::foreign_report::read(reads, &ended.output)?;
+                (Measured { elapsed: ended.took, ..Measured::default() }, figures)
+            }
         };
         let generator = GeneratorUsage {
             user: ended.user,
@@ -154,6 +158,7 @@ impl LocalBench<'_> {
         };
         Ok(Observed {
             measured: Measured { generator, ..measured },
+            values,
             conditions: Conditions { steal: beside.steal, ..Conditions::default() },
             command: shown(&words),
             ..Observed::default()
@@ -191,7 +196,7 @@ fn observed(outcome: Outcome, beside: &Beside, command: String) -> Result<Observ
                 }
                 let threads = f64::from(measured.generator.threads.max(1));
                 let use_ = measured.generator_cpus().map(|cpus| cpus / threads);
-                client_use = client_use.max(use_);
+                client_use = client_use.into_iter().chain(use_).reduce(f64::max);
                 if several {
                     parts.push(Part { name: part.name, measured });
                 }
@@ -213,6 +218,18 @@ fn observed(outcome: Outcome, beside: &Beside, command: String) -> Result<Observ
         ..Conditions::default()
     };
     Ok(Observed { measured, parts, values, conditions, servers: Vec::new(), command })
+}
+
+/// TPC-C rests between its ramp-up and what counts, to have its orders counted: it has to know both.
+fn course_words(load: &[String], cell: &Cell<'_>) -> Vec<String> {
+    if load.first().is_none_or(|first| first != "tpcc") {
+        return Vec::new();
+    }
+    let design = cell.design;
+    vec![
+        format!("--ramp-up={}ms", design.warm_up.at_least.as_millis()),
+        format!("--time={}ms", design.measure.as_millis()),
+    ]
 }
 
 /// Intervals of all generators, as one line when each has told its own.

@@ -81,8 +81,7 @@ mod tests {
     #[test]
     fn values_are_put_in_and_our_own_name_is_this_program() {
         let given = ["numawise", "oltp", "{target}", "-t{threads}", "{seconds}"].map(str::to_owned);
-        let wanted =
-            ["/opt/numawise", "--state", "/it's", "oltp", "sqlite:/tmp/a b", "-t8", "2.5"];
+        let wanted = ["/opt/numawise", "--state", "/it's", "oltp", "sqlite:/tmp/a b", "-t8", "2.5"];
         assert_eq!(words(CommandDoc::Words(given.to_vec())), wanted);
         let other = ["sysbench", "{scenario}{host}", "{other}"].map(str::to_owned).to_vec();
         assert_eq!(words(CommandDoc::Words(other)), ["sysbench", "onhere", "{other}"]);

@@ -3,10 +3,12 @@
 pub mod apply;
 pub mod audit;
 pub mod bind;
+pub mod compare;
 pub mod cpuset;
 pub mod demo;
 pub mod doctor;
 pub mod embedded;
+pub mod experiment;
 pub mod fleet;
 pub mod generate;
 pub mod host;

@@ -1,6 +1,7 @@
 //! `numawise oltp`: sysbench's tables and workloads.
 
 use crate::config::GlobalArgs;
+use crate::coordinated::{self, CoordinatedArgs, Course};
 use crate::failure::{DRIFT, FAILURE, NO_ACCESS, USAGE, coded};
 use crate::oltp_args::{PaceArgs, ShapeArgs, TableArgs};
 use crate::output;
@@ -8,9 +9,10 @@ use anyhow::{Error, Result};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use numawise_database::oltp::{Options, Workload};
-use numawise_database::{Connected, Filling, LoadError, Progress, TableCheck, Target};
+use numawise_database::{Connected, Filling, Load, LoadError, Progress, TableCheck, Target};
 use numawise_documents::measured::measured_to_json;
 use numawise_render::text::{LoadHead, load_checks, load_foot, load_head, load_interval, measured};
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -71,6 +73,8 @@ pub struct RunArgs {
     shape: ShapeArgs,
     #[command(flatten)]
     tables: TableArgs,
+    #[command(flatten)]
+    coordination: CoordinatedArgs,
 }
 
 fn workload(text: &str) -> Result<Workload, String> {
@@ -136,7 +140,28 @@ fn prepare(args: &PrepareArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// One of several generators: connects, and runs until whoever started it has enough.
+fn run_coordinated(args: &RunArgs) -> Result<ExitCode> {
+    coordinated::run(&Course::Ordered, || {
+        let options = args.shape.apply(args.tables.options(args.workload));
+        let load = Load {
+            time: None,
+            warm_up: Duration::ZERO,
+            interval: args.coordination.interval(),
+            ..args.pace.load(options, args.tables.seed())?
+        };
+        let connected = Connected::connect(&args.target, &load).map_err(told)?;
+        Ok(Box::new(move |start, stop, hear| {
+            let measured = connected.run(start, stop, hear).map_err(told)?;
+            Ok((measured, BTreeMap::new()))
+        }))
+    })
+}
+
 fn run_workload(global: &GlobalArgs, args: &RunArgs) -> Result<ExitCode> {
+    if args.coordination.coordinated {
+        return run_coordinated(args);
+    }
     let options = args.shape.apply(args.tables.options(args.workload));
     let seed = args.tables.seed();
     let head = LoadHead {

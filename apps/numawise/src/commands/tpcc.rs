@@ -1,6 +1,7 @@
 //! `numawise tpcc`: TPC-C's tables and transactions on a database, as HammerDB drives them.
 
 use crate::config::GlobalArgs;
+use crate::coordinated::{self, CoordinatedArgs, Course};
 use crate::failure::{DRIFT, NO_ACCESS, USAGE, coded};
 use crate::load_args::{duration, some_duration, target};
 use crate::output;
@@ -9,11 +10,11 @@ use anyhow::{Error, Result};
 use clap::{Args, Subcommand};
 use numawise_database::tpcc::{self, Prepare, PrepareProgress, Run, RunProgress, TpccError};
 use numawise_database::{AdminError, Engine, Target};
-use numawise_experiment::{ConditionResult, Mix, RandomChoice, Route};
+use numawise_experiment::{ConditionResult, Interval, Metric, Mix, RandomChoice, Route};
 use numawise_render::text;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Subcommand)]
 pub enum TpccCommand {
@@ -57,7 +58,7 @@ pub struct RunArgs {
     #[command(flatten)]
     db: TargetArgs,
     /// Virtual users, each with a connection and a home warehouse of its own.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, alias = "threads", value_name = "N", default_value = "1")]
     users: NonZeroUsize,
     /// Load before it is measured, like 2m.
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration)]
@@ -88,6 +89,8 @@ pub struct RunArgs {
     check: bool,
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    coordination: CoordinatedArgs,
 }
 
 pub fn run(global: &GlobalArgs, command: &TpccCommand) -> Result<ExitCode> {
@@ -141,24 +144,56 @@ fn prepare(args: &PrepareArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+impl RunArgs {
+    fn wanted(&self) -> Run {
+        Run {
+            users: self.users.get(),
+            ramp_up: self.ramp_up,
+            time: self.time,
+            interval: self.interval,
+            choice: if self.strict { RandomChoice::Specification } else { RandomChoice::HammerDb },
+            mix: if self.deck { Mix::Dealt } else { Mix::Drawn },
+            route: match self.statements || self.db.target.engine == Engine::Sqlite {
+                true => Route::Statements,
+                false => Route::Procedures,
+            },
+            all_warehouses: self.all_warehouses,
+            waits: self.key_and_think,
+            seed: self.seed,
+        }
+    }
+}
+
+/// One of several generators. Users connect when the common start is there: they ramp up all the same.
+fn run_coordinated(args: &RunArgs) -> Result<ExitCode> {
+    coordinated::run(&Course::Own, || {
+        let run = Run { interval: args.coordination.interval(), ..args.wanted() };
+        Ok(Box::new(move |start, stop, hear| {
+            std::thread::sleep(start.saturating_duration_since(Instant::now()));
+            let mut progress = |seen: RunProgress| {
+                hear(&Interval {
+                    begin: seen.at.saturating_sub(seen.length),
+                    length: seen.length,
+                    counts: seen.counts,
+                    warm_up: seen.is_ramp_up,
+                    ..Interval::default()
+                });
+            };
+            let done = tpcc::run(&args.db.target, &run, stop, &mut progress).map_err(told)?;
+            let figures = [(Metric::Nopm, done.nopm()), (Metric::Tpm, done.tpm())];
+            let figures = figures.into_iter().filter_map(|(metric, value)| Some((metric, value?)));
+            Ok((done.measured.clone(), figures.collect()))
+        }))
+    })
+}
+
 fn put_load_on(global: &GlobalArgs, args: &RunArgs) -> Result<ExitCode> {
+    if args.coordination.coordinated {
+        return run_coordinated(args);
+    }
     let target = &args.db.target;
     let cancel = cancelled_by_signals()?;
-    let run = Run {
-        users: args.users.get(),
-        ramp_up: args.ramp_up,
-        time: args.time,
-        interval: args.interval,
-        choice: if args.strict { RandomChoice::Specification } else { RandomChoice::HammerDb },
-        mix: if args.deck { Mix::Dealt } else { Mix::Drawn },
-        route: match args.statements || target.engine == Engine::Sqlite {
-            true => Route::Statements,
-            false => Route::Procedures,
-        },
-        all_warehouses: args.all_warehouses,
-        waits: args.key_and_think,
-        seed: args.seed,
-    };
+    let run = args.wanted();
     let mut results = Vec::new();
     if args.check {
         results.extend(checked(target)?);
