@@ -6,11 +6,13 @@
 
 use super::MetricDoc;
 use super::trial::MechanismDoc;
+use super::values::put_in;
 use crate::error::{DocumentError, VERSION, compact, read};
 use crate::wire::Wire;
 use core::time::Duration;
 use numawise_experiment::{Design, Mechanism, Metric, Scenario, SteadyRule, WarmUp};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 pub const EXPERIMENT_SCHEMA: &str = "numawise.experiment";
 
@@ -179,9 +181,25 @@ pub struct GeneratorDoc {
     pub cpus: Option<String>,
 }
 
-/// Reads a file's text; what is wrong is told with its place in it.
+/// Reads a file's text without [values](super::values); what is wrong is told with its place in it.
 pub fn parse_experiment(text: &str) -> Result<ExperimentFile, DocumentError> {
     let file: ExperimentFile = toml::from_str(text)
+        .map_err(|error| DocumentError::field(EXPERIMENT_SCHEMA, "file", error.to_string()))?;
+    file.check()?;
+    Ok(file)
+}
+
+/// Reads a file's text, at one of its scales and with values for what it leaves open.
+pub fn parse_experiment_with(
+    text: &str,
+    scale: Option<&str>,
+    given: &BTreeMap<String, String>,
+) -> Result<ExperimentFile, DocumentError> {
+    if scale.is_none() && given.is_empty() && !text.contains("${") {
+        return parse_experiment(text);
+    }
+    let file: ExperimentFile = put_in(text, scale, given)?
+        .try_into()
         .map_err(|error| DocumentError::field(EXPERIMENT_SCHEMA, "file", error.to_string()))?;
     file.check()?;
     Ok(file)

@@ -6,6 +6,7 @@ pub mod file;
 pub mod judgement;
 pub mod run;
 pub mod trial;
+mod values;
 
 pub use file::{
     CommandDoc, ExperimentFile, ExperimentRecord, GeneratorDoc, OutputDoc, ScenarioDoc,

@@ -48,7 +48,11 @@ impl LocalBench<'_> {
         if cancel.is_set() {
             return Err(PortError::Cancelled);
         }
-        observed(outcome, &watch.end(), command)
+        let mut observed = observed(outcome, &watch.end(), command)?;
+        if self.is_its_own_server(scenario, workload) {
+            observed.conditions.client_use = None;
+        }
+        Ok(observed)
     }
 
     fn specs(
@@ -99,6 +103,13 @@ impl LocalBench<'_> {
             }
         }
         Ok(specs)
+    }
+
+    /// A load without a server, or with the database in its own process, is to use all that it has.
+    fn is_its_own_server(&self, scenario: &ScenarioDoc, workload: &WorkloadDoc) -> bool {
+        let all = [&scenario.targets, &workload.targets];
+        let targets = all.into_iter().find(|targets| !targets.is_empty());
+        targets.is_none_or(|targets| targets.iter().all(|target| target.starts_with("sqlite:")))
     }
 
     fn generator_words(&self, generator: &GeneratorDoc, workload: &WorkloadDoc) -> Vec<String> {

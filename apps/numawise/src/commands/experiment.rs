@@ -7,7 +7,7 @@ use crate::session::cancelled_by_signals;
 use crate::{host_source, input_file, output};
 use anyhow::{Error, Result};
 use clap::{Args, Subcommand};
-use numawise_documents::experiment::{ExperimentFile, ExperimentRecord, parse_experiment};
+use numawise_documents::experiment::{ExperimentFile, ExperimentRecord, parse_experiment_with};
 use numawise_documents::{judgement_to_json, topology_digest};
 use numawise_engine::experiment::{
     ExperimentClock, ExperimentError, ExperimentEvent, ExperimentParts, Results, carry_out,
@@ -25,10 +25,7 @@ pub enum ExperimentCommand {
     /// Make every run that is missing, in the design's order, and say what they show.
     Run(RunArgs),
     /// What a file's design is: its runs, in order, and how long they take. Nothing is run.
-    Plan {
-        /// The experiment, in TOML.
-        file: PathBuf,
-    },
+    Plan(FileArgs),
     /// What is recorded of an experiment, and the verdict that it allows so far.
     Show {
         /// Its name.
@@ -47,17 +44,42 @@ pub enum ExperimentCommand {
 /// recorded adds to the end; with anything else changed, it is another experiment and wants another name.
 #[derive(Args)]
 pub struct RunArgs {
+    #[command(flatten)]
+    file: FileArgs,
+}
+
+#[derive(Args)]
+pub struct FileArgs {
     /// The experiment, in TOML.
     file: PathBuf,
+    /// Which of the file's [scale.NAME] tables sizes are taken from.
+    #[arg(long, value_name = "NAME")]
+    scale: Option<String>,
+    /// A value for ${NAME} in the file, as often as there are such.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = named_value)]
+    set: Vec<(String, String)>,
+}
+
+fn named_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("NAME=VALUE is wanted".to_owned()),
+    }
+}
+
+impl FileArgs {
+    fn read(&self) -> Result<ExperimentFile> {
+        let text = input_file::read(&self.file)?;
+        let given = self.set.iter().cloned().collect();
+        parse_experiment_with(&text, self.scale.as_deref(), &given)
+            .map_err(|error| coded(USAGE, format!("{}: {error}", self.file.display())))
+    }
 }
 
 pub fn run(global: &GlobalArgs, command: &ExperimentCommand) -> Result<ExitCode> {
     match command {
-        ExperimentCommand::Run(args) => {
-            let file = read(&args.file)?;
-            carry_out_file(global, file)
-        }
-        ExperimentCommand::Plan { file } => plan(&read(file)?),
+        ExperimentCommand::Run(args) => carry_out_file(global, args.file.read()?),
+        ExperimentCommand::Plan(args) => plan(&args.read()?),
         ExperimentCommand::Show { name } => {
             let store = open_store(global)?;
             let record = recorded(&store, name)?;
@@ -73,11 +95,6 @@ pub fn run(global: &GlobalArgs, command: &ExperimentCommand) -> Result<ExitCode>
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-fn read(path: &std::path::Path) -> Result<ExperimentFile> {
-    let text = input_file::read(path)?;
-    parse_experiment(&text).map_err(|error| coded(USAGE, format!("{}: {error}", path.display())))
 }
 
 fn open_store(global: &GlobalArgs) -> Result<SqliteStore> {
