@@ -36,13 +36,18 @@ struct Header {
     version: Option<serde_json::Value>,
 }
 
+/// `null`, a number, a list: JSON, and no document.
+const NO_OBJECT: &str = "JSON that is no object";
+
 /// Checks the header and reads the rest.
 pub(crate) fn read<T: DeserializeOwned>(
     text: &str,
     schema: &'static str,
 ) -> Result<T, DocumentError> {
-    let header: Header = serde_json::from_str(text)
-        .map_err(|error| DocumentError::NotJson { wanted: schema, reason: error.to_string() })?;
+    let header: Header = serde_json::from_str(text).map_err(|error| match error.is_data() {
+        true => DocumentError::OtherSchema { wanted: schema, found: NO_OBJECT.to_owned() },
+        false => DocumentError::NotJson { wanted: schema, reason: error.to_string() },
+    })?;
     check_header(schema, header.schema.as_ref(), header.version.as_ref())?;
     let mut json = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {

@@ -1,7 +1,9 @@
 //! Findings as they are written: severity, subject, the rule's name and its fields.
 
 use crate::wire::{Wire, wire};
-use numawise_model::finding::{FrozenPart, Helper, PinnedThreads, Resizing, SetKind, Unusable};
+use numawise_model::finding::{
+    FrozenPart, Helper, L3Untold, PinnedThreads, Resizing, SetKind, Unusable,
+};
 use numawise_model::{
     CpuSet, Finding, FindingKind, ForeignOwner, GuestUuid, Manager, MemoryMode, NodeSet, Obstacle,
     Owner, PageSize, Pcpu, Pnode, Severity, Sight, Subject, Vcpu, VcpuSet, Vnode,
@@ -116,8 +118,10 @@ wire! {
         SharesCpus { cpus: CpuSet, with: Vec<Owner> },
         EmulatorOnVcpuCpus { cpus: CpuSet },
         EmulatorLacksMemoryNode { node: Pnode },
+        PrefillWithoutCpus { node: Pnode },
         MaxSocketsCrossesNodes { sockets: u32, vnode: Vnode },
         GuestL3Differs { host_domains: u32, guest_domains: u32 },
+        GuestL3Untold { why: L3Untold },
         GuestSmtHidden { host_threads: u32 },
         VcpusInterleaved { vnode: Vnode },
         CellsShareNode { node: Pnode, cells: u32 },
@@ -144,6 +148,7 @@ wire! {
         GuestSeesOtherNodes { expected: u32, seen: u32 },
         GuestNodeVcpus { vnode: Vnode, expected: VcpuSet, seen: VcpuSet },
         GuestNodeDistances { vnode: Vnode, expected: Vec<u32>, seen: Vec<u32> },
+        GuestSeesOtherL3 { expected: Vec<VcpuSet>, seen: Vec<VcpuSet> },
         GuestNodeMemory { vnode: Vnode, expected_bytes: u64, seen_bytes: u64 },
         GuestUndefined,
         ExclusiveCpusShared { cpus: CpuSet, with: Owner },
@@ -197,4 +202,14 @@ wire! {
 pub fn findings_to_json(findings: &[Finding]) -> String {
     let docs: Vec<FindingDoc> = findings.iter().map(Wire::to_doc).collect();
     crate::error::compact(&docs)
+}
+
+wire! {
+    #[serde(tag = "kind")]
+    enum L3UntoldDoc = L3Untold {
+        Unequal { vcpus: Vec<u32> },
+        Scattered,
+        OtherThanSockets { vcpus_each: u32, in_socket: u32 },
+        NoSmpCache { why: String },
+    }
 }

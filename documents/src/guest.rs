@@ -2,10 +2,10 @@
 
 use crate::error::{DocumentError, VERSION, compact, read};
 use crate::wire::{IdDoc, ListDoc, Wire, by_vnode, wire};
-use numawise_model::guest::GuestCell;
+use numawise_model::guest::{CacheLevel, GuestCell};
 use numawise_model::{
     CpuSet, FrozenTopology, GuestCpuTopology, GuestFacts, GuestFix, MemoryMode, PageCounts, Sight,
-    Unseen, Vcpu, Vnode,
+    Unseen, Vcpu, VcpuSet, Vnode,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -100,6 +100,8 @@ pub fn parse_frozen(text: &str) -> Result<FrozenTopology, DocumentError> {
     read::<FrozenDoc>(text, FROZEN_SCHEMA).map(FrozenTopology::from_doc)
 }
 
+wire! { enum CacheLevelDoc = CacheLevel { Core, Cluster, Die, Socket } }
+
 wire! {
     /// What was seen of a running guest. Pages count by node, then by page size in bytes.
     struct GuestFactsDoc = GuestFacts {
@@ -109,6 +111,8 @@ wire! {
         pages: PageCounts,
         pages_by_vnode: Option<BTreeMap<Vnode, PageCounts>>,
         guest_cells: Option<Vec<GuestCell>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guest_l3: Option<Vec<VcpuSet>>,
         vcpu_cgroup: BTreeMap<Vcpu, CpuSet>,
         unseen: Vec<Unseen>,
     }

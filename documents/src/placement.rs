@@ -142,7 +142,7 @@ wire! {
     }
 }
 
-wire! { enum NodeConstraintDoc = NodeConstraint { Seats, Memory, Other } }
+wire! { enum NodeConstraintDoc = NodeConstraint { Seats, Memory, Devices, L3Domains, EmulatorCpu, Other } }
 
 wire! {
     struct NodeLackDoc = NodeLack {

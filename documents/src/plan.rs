@@ -2,7 +2,7 @@
 
 use crate::error::{DocumentError, VERSION, pretty, read};
 use crate::finding::FindingDoc;
-use crate::guest::{GuestCpuTopologyDoc, GuestFixDoc};
+use crate::guest::{CacheLevelDoc, GuestCpuTopologyDoc, GuestFixDoc};
 use crate::ledger::{ClaimDoc, ModeDoc};
 use crate::levels::LevelsDoc;
 use crate::reason::ReasonDoc;
@@ -10,8 +10,8 @@ use crate::request::RequestDoc;
 use crate::wire::{IdDoc, ListDoc, Wire, by_vnode, wire};
 use numawise_model::{
     Binding, Change, ChangedPart, CpuSet, Effect, GuestRef, GuestUuid, HelperPlacement, HostId,
-    HostRef, Mode, NodeSet, PageSize, Pcpu, Plan, PlanId, Pnode, Predicate, Vcpu, VirtualTopology,
-    Vnode, VnumaNode,
+    HostRef, MAX_ID, Mode, NodeSet, PageSize, Pcpu, Plan, PlanId, Pnode, Predicate, Vcpu,
+    VirtualTopology, Vnode, VnumaNode,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub struct PlanDoc {
     pub vnuma: Option<Vec<VnumaNodeDoc>>,
     pub guest_topology: Option<GuestCpuTopologyDoc>,
     pub emulate_l3: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest_l3_level: Option<CacheLevelDoc>,
     pub guest_topology_before: Option<GuestCpuTopologyDoc>,
     pub helpers: HelperPlacementDoc,
     pub claims: Vec<ClaimDoc>,
@@ -198,6 +200,7 @@ impl PlanDoc {
             vnuma: vnuma.as_ref().map(|topology| topology.nodes.to_doc()),
             guest_topology: vnuma.as_ref().map(|topology| topology.cpu.to_doc()),
             emulate_l3: vnuma.as_ref().map(|topology| topology.emulate_l3),
+            guest_l3_level: vnuma.as_ref().and_then(|topology| topology.l3_level.to_doc()),
             guest_topology_before: cpu_before.to_doc(),
             helpers: helpers.to_doc(),
             claims: claims.to_doc(),
@@ -220,7 +223,20 @@ impl PlanDoc {
             let found = self.version.to_string();
             return Err(DocumentError::UnknownVersion { schema: PLAN_SCHEMA, found });
         }
-        let vnuma = virtual_topology(self.vnuma, self.guest_topology, self.emulate_l3)?;
+        // Sets are made of these numbers, and sets have room for so many ids.
+        for (path, number) in [
+            ("request.vcpus", self.request.vcpus),
+            ("request.cells_per_node", self.request.cells_per_node),
+        ] {
+            if number > MAX_ID + 1 {
+                let reason = format!("{number} is more than {}", MAX_ID + 1);
+                return Err(DocumentError::field(PLAN_SCHEMA, path, reason));
+            }
+        }
+        let mut vnuma = virtual_topology(self.vnuma, self.guest_topology, self.emulate_l3)?;
+        if let Some(topology) = &mut vnuma {
+            topology.l3_level = Wire::from_doc(self.guest_l3_level);
+        }
         Ok(Plan {
             id: PlanId(self.id),
             host: Wire::from_doc(self.host),
@@ -256,6 +272,7 @@ fn virtual_topology(
             nodes: Wire::from_doc(nodes),
             cpu: Wire::from_doc(cpu),
             emulate_l3,
+            l3_level: None,
         })),
         (None, Some(_), _) => Err(wrong("guest_topology", "null is wanted where vnuma is null")),
         (None, None, Some(_)) => Err(wrong("emulate_l3", "null is wanted where vnuma is null")),

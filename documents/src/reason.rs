@@ -1,6 +1,7 @@
 //! Reasons as they are written: tagged with `reason`, the fields beside it.
 
 use crate::wire::wire;
+use numawise_model::guest::CacheLevel;
 use numawise_model::placement::{Footprint, Lost, MemoryReach, NodeLack, Proof, Score};
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{CpuSet, NodeSet, Owner, PageSize, Pnode, Reason, VcpuSet, Vnode};
@@ -35,7 +36,9 @@ wire! {
         VnumaOff,
         KeepsFrozenTopology,
         Unbound,
+        L3BySmpCache { level: CacheLevel, vcpus_each: u32 },
         MemoryOnlyNodesLeftOut { nodes: NodeSet },
+        MemoryOnlyUsed { vnode: Vnode, cpu_node: Pnode, nodes: NodeSet, distance: Option<u32> },
         BestPlace { nodes: NodeSet, score: Score, proof: Proof },
         WorsePlace { place: Lost },
         NodeCannot { lack: NodeLack },

@@ -2,6 +2,7 @@
 
 use crate::placement::BestDoc;
 use crate::wire::{IdDoc, ListDoc, Wire, wire};
+use numawise_model::request::{GuestCache, MemoryOnly};
 use numawise_model::{
     BindRule, CpuSet, MemoryMode, PageSize, Pnode, Policy, Request, Vcpu, VcpuSet,
 };
@@ -22,6 +23,40 @@ wire! {
         memory_mode: MemoryMode,
         new_topology: bool,
         fix_guest: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory_only: Option<MemoryOnly>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guest_cache: Option<GuestCache>,
+    }
+}
+
+wire! { enum GuestCacheDoc = GuestCache { SmpCache, Off } }
+
+/// `near`, `spill`, or the nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryOnlyDoc {
+    Near,
+    Spill,
+    Nodes(ListDoc<Pnode>),
+}
+
+impl Wire for MemoryOnly {
+    type Doc = MemoryOnlyDoc;
+    fn to_doc(&self) -> MemoryOnlyDoc {
+        match self {
+            Self::Near => MemoryOnlyDoc::Near,
+            Self::Spill => MemoryOnlyDoc::Spill,
+            Self::Nodes(nodes) => MemoryOnlyDoc::Nodes(nodes.to_doc()),
+        }
+    }
+    fn from_doc(doc: MemoryOnlyDoc) -> Self {
+        match doc {
+            MemoryOnlyDoc::Near => Self::Near,
+            MemoryOnlyDoc::Spill => Self::Spill,
+            MemoryOnlyDoc::Nodes(nodes) => Self::Nodes(nodes.0),
+        }
     }
 }
 

@@ -3,6 +3,11 @@
 //! reviewer sees what readers of the documents will see.
 
 use crate::audit::AuditDoc;
+use crate::experiment::design::DesignFileDoc;
+use crate::experiment::file::ExperimentFile;
+use crate::experiment::judgement::VerdictFileDoc;
+use crate::experiment::run::RunFileDoc;
+use crate::experiment::trial::TrialFileDoc;
 use crate::fleet::{FleetMovesDoc, FleetPlanDoc, FleetRequestDoc};
 use crate::guest::FrozenDoc;
 use crate::host::HostDoc;
@@ -58,6 +63,8 @@ fn check<T: JsonSchema>(file: ExpectFile) {
 #[test]
 fn the_schemas_on_file_are_those_of_the_types() {
     check::<AuditDoc>(expect_file!["../schemas/audit.schema.json"]);
+    check::<ExperimentFile>(expect_file!["../schemas/experiment.schema.json"]);
+    check::<RunFileDoc>(expect_file!["../schemas/run.schema.json"]);
     check::<MeasuredFileDoc>(expect_file!["../schemas/measured.schema.json"]);
     check::<PlanDoc>(expect_file!["../schemas/plan.schema.json"]);
     check::<HostDoc>(expect_file!["../schemas/host.schema.json"]);
@@ -68,6 +75,9 @@ fn the_schemas_on_file_are_those_of_the_types() {
     check::<UsageSampleDoc>(expect_file!["../schemas/usage-sample.schema.json"]);
     check::<TuningPlanDoc>(expect_file!["../schemas/tuning-plan.schema.json"]);
     check::<TuningRecordDoc>(expect_file!["../schemas/tuning-record.schema.json"]);
+    check::<DesignFileDoc>(expect_file!["../schemas/design.schema.json"]);
+    check::<TrialFileDoc>(expect_file!["../schemas/trial.schema.json"]);
+    check::<VerdictFileDoc>(expect_file!["../schemas/verdict.schema.json"]);
     check::<FleetRequestDoc>(expect_file!["../schemas/fleet-request.schema.json"]);
     check::<FleetPlanDoc>(expect_file!["../schemas/fleet-plan.schema.json"]);
     check::<FleetMovesDoc>(expect_file!["../schemas/fleet-moves.schema.json"]);

@@ -104,7 +104,7 @@ macro_rules! as_is {
         }
     )* };
 }
-as_is!(bool, u8, u16, u32, u64, i64, usize, String, [u64; 3]);
+as_is!(bool, u8, u16, u32, u64, i64, usize, f64, String, [u64; 3]);
 
 /// Tuple structs around a text.
 macro_rules! as_text {
@@ -153,6 +153,17 @@ where
     }
     fn from_doc(doc: Self::Doc) -> Self {
         doc.into_iter().map(|(k, v)| (K::from_doc(k), V::from_doc(v))).collect()
+    }
+}
+
+/// A set that is no set of ids: its members in their order.
+impl<T: Wire + Ord> Wire for BTreeSet<T> {
+    type Doc = Vec<T::Doc>;
+    fn to_doc(&self) -> Self::Doc {
+        self.iter().map(T::to_doc).collect()
+    }
+    fn from_doc(doc: Self::Doc) -> Self {
+        doc.into_iter().map(T::from_doc).collect()
     }
 }
 

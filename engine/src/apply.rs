@@ -81,7 +81,14 @@ impl Engine<'_> {
             let guest = guest.name.clone();
             return Err(EngineError::Stale(Staleness::GuestGone { guest }));
         };
-        let after_xml = planned_xml(self.editor, plan, &known.xml)?;
+        let after_xml = match planned_xml(self.editor, plan, &known.xml) {
+            Ok(after_xml) => after_xml,
+            Err(cannot) => {
+                // What cannot be written was edited, and the judge says where.
+                self.fresh(plan, known, situation, &options.pools)?;
+                return Err(cannot);
+            }
+        };
         let overridden = self.may_change(known, &after_xml, options.manner)?;
         self.fresh(plan, known, situation, &options.pools)?;
         Ok(Cleared { summary: known.summary.clone(), overridden })

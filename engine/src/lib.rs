@@ -5,11 +5,12 @@
 //! `reconcile` (the steps), `way_back` (when one of them fails), `live_pins` (moving threads),
 //! `recover` (after a crash),
 //! [`undo`], [`verify`], [`watch`], [`audit`]; [`permission`] says whose guests are left alone.
-//! [`moves`] takes a guest to another host. [`tuning`] is the same loop for the host's own files.
+//! [`experiment`] carries out a design of runs. [`moves`] takes a guest to another host. [`tuning`] is the same loop for the host's own files.
 
 pub mod apply;
 pub mod audit;
 pub mod error;
+pub mod experiment;
 pub mod intent;
 pub mod ledger_view;
 mod live_pins;

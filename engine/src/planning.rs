@@ -9,6 +9,7 @@ use crate::ports::GuestSummary;
 use crate::reconcile::planned_xml;
 use numawise_audit::{judge_changes, judge_plan};
 use numawise_documents::{frozen_digest, topology_digest};
+use numawise_model::request::GuestCache;
 use numawise_model::{
     ClaimId, CpuPools, Finding, FindingKind, GuestConfig, GuestRef, Host, HostId, HostRef, Ledger,
     Plan, PlanId, Refusal, Request, Severity, Subject,
@@ -45,6 +46,10 @@ impl Engine<'_> {
         let (guest, config) = (&known.summary, &known.inactive);
         let request = request(config, &situation)?;
         let frozen = situation.frozen(&guest.uuid);
+        let smp_cache = match request.guest_cache {
+            Some(GuestCache::SmpCache) => Some(self.hypervisor.smp_cache(&known.xml)?),
+            _ => None,
+        };
         let held = self.held_pages(known)?;
         let record = situation.record(&guest.uuid);
         let cpu_before = match record {
@@ -60,6 +65,7 @@ impl Engine<'_> {
             cpu_before,
             frozen: frozen.as_ref(),
             held: &held,
+            smp_cache: smp_cache.as_ref(),
             stamp: Stamp {
                 plan: ids.plan,
                 claims: ids.claims,
@@ -121,6 +127,7 @@ pub fn plan_size(
         cpu_before: guest.and_then(|guest| guest.cpu_topology),
         frozen: None,
         held: &numawise_model::PageCounts::new(),
+        smp_cache: None,
         stamp: Stamp {
             plan: ids.plan,
             claims: ids.claims,

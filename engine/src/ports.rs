@@ -7,6 +7,7 @@
 use crate::intent::{HostState, IntentId, Step};
 use crate::moves::ports::MovesGuests;
 use crate::usage::UsageSample;
+use numawise_model::guest::SmpCacheAbility;
 use numawise_model::{
     ChangeKind, GuestConfig, GuestEdit, GuestFacts, GuestUuid, Host, HostId, MappingFacts,
     Obstacle, PathState, Pins, Plan, PlanId, ThreadFacts, TuningPlan, TuningRecord,
@@ -124,6 +125,11 @@ pub trait Hypervisor: MovesGuests {
     /// Affinities and pages by the kernel's word, as far as it can be had from here; `None` while
     /// the guest is off.
     fn observe(&self, guest: &GuestUuid, depth: Depth) -> Result<Option<GuestFacts>, PortError>;
+    /// Whether the QEMU of a definition takes `smp-cache`, as tried with a guest of its kind. What
+    /// could not be tried is no.
+    fn smp_cache(&self, _xml: &str) -> Result<SmpCacheAbility, PortError> {
+        Ok(SmpCacheAbility::No { why: "guests run without QEMU here".to_owned() })
+    }
     /// Waits until something about any guest may have changed, or the time is up.
     fn wait_for_change(&self, at_most: Duration, cancel: &Cancel) -> Result<(), PortError>;
 }

@@ -253,6 +253,7 @@ impl Engine<'_> {
             || live.numatune != after.numatune
             || live.hugepages != after.hugepages
             || live.l3_cache_mode != after.l3_cache_mode
+            || live.smp_cache != after.smp_cache
             || live.balloon != after.balloon
             || live.max_memory != after.max_memory
             || self.pins_differ(live, &after)?)

@@ -244,6 +244,8 @@ mod tests {
                 memory_mode: MemoryMode::Strict,
                 new_topology: false,
                 fix_guest: false,
+                memory_only: None,
+                guest_cache: None,
             },
             binding: Binding {
                 cpus: (0..11).map(|n| (Vcpu(n), CpuSet::single(Pcpu(n)))).collect(),

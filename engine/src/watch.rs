@@ -176,6 +176,7 @@ fn needs(kind: &FindingKind) -> Depth {
         K::GuestSeesOtherNodes { .. }
         | K::GuestNodeVcpus { .. }
         | K::GuestNodeDistances { .. }
+        | K::GuestSeesOtherL3 { .. }
         | K::GuestNodeMemory { .. }
         | K::NotVerified { what: Sight::GuestNodes, .. } => Depth::Guest,
         _ => Depth::Threads,

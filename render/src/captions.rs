@@ -5,10 +5,35 @@ pub mod host;
 
 use numawise_model::{Id, IdSet};
 
-/// Cut with an ellipsis to so many columns.
+/// A capture made elsewhere, a definition or a file's name may hold anything: of names from outside no
+/// control character reaches the terminal (an escape, a line's end that forges the next line), and no
+/// mark that turns the direction of what follows or hides in it.
+pub fn printable(text: &str) -> String {
+    let unseen = |c: char| {
+        matches!(
+            c,
+            '\u{061c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+        )
+    };
+    text.chars().map(|c| if c.is_control() || unseen(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Several lines, each printable.
+pub fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// Printable, and cut with an ellipsis to so many columns.
 pub fn cut(text: &str, columns: usize) -> String {
+    let text = printable(text);
     if text.chars().count() <= columns {
-        return text.to_owned();
+        return text;
     }
     text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }

@@ -5,6 +5,7 @@
 pub mod audits;
 pub mod checks;
 pub mod events;
+pub mod experiment;
 pub mod findings;
 pub mod fleet;
 pub mod labels;
@@ -16,6 +17,7 @@ pub mod predicates;
 pub mod reasons;
 pub mod refusals;
 pub mod rules;
+pub mod tpcc;
 pub mod tuning;
 pub mod undo;
 pub mod watch;
@@ -50,6 +52,33 @@ impl Said {
 
     fn way_if(self, holds: bool, way: impl Into<String>) -> Self {
         if holds { self.way(way) } else { self }
+    }
+}
+
+/// A way as a command can go it that may lack an option which the way names. What gives a size is in the
+/// guest's definition then; other options belong to `bind`.
+pub fn way_for(way: &str, has: &dyn Fn(&str) -> bool, bind_has: &dyn Fn(&str) -> bool) -> String {
+    let option = |word: &str| {
+        let start = word.find("--")?;
+        let name = word[start..].trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        (name.len() > 2).then(|| name.to_owned())
+    };
+    let options: Vec<String> = way.split_whitespace().filter_map(option).collect();
+    // A way that names a command says it all.
+    if way.contains("numawise ") || options.iter().all(|option| has(option)) {
+        return way.to_owned();
+    }
+    let is_size = |option: &String| option == "--vcpus" || option == "--memory";
+    if options.iter().any(is_size) {
+        let bare = match way.split_once(" (--") {
+            Some((bare, rest)) => format!("{bare}{}", rest.split_once(')').map_or("", |(_, r)| r)),
+            None => way.split(": --").next().unwrap_or(way).to_owned(),
+        };
+        return format!("{bare}, in the guest's definition");
+    }
+    match options.iter().all(|option| bind_has(option)) {
+        true => format!("{way} (an option of numawise bind)"),
+        false => format!("{way} (an option of numawise plan)"),
     }
 }
 

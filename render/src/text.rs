@@ -1,6 +1,7 @@
 //! Text for a terminal: pictures, tables and lists of sentences.
 
 mod audit;
+mod experiment;
 mod fleet;
 mod frame;
 mod guest;
@@ -10,9 +11,11 @@ mod oltp;
 mod plan;
 mod said;
 mod tables;
+mod tpcc;
 mod tuning;
 
 pub use audit::{audit, essay, rules};
+pub use experiment::{design_refusals, gains, impossible, judgement, orders, procedures, targets};
 pub use fleet::{
     FleetMove, FleetPlace, FleetRank, FleetRefusal, fleet_all_or_nothing, fleet_cut_short,
     fleet_moves, fleet_no_room, fleet_places, fleet_reasons, fleet_refusals, fleet_room,
@@ -27,15 +30,19 @@ pub use oltp::{
 pub use plan::{arrival, changes, plan, reasons};
 pub use said::{
     UndoElement, agreement, checks, event, findings, list_error, moves_as_it_is, predicates,
-    refusals, undo_conflicts, watch_event,
+    refusals, refusals_for, undo_conflicts, watch_event,
 };
 pub use tables::{guests, usage};
+pub use tpcc::{
+    tpcc_condition, tpcc_consistent, tpcc_indexes, tpcc_loading, tpcc_progress, tpcc_run,
+};
 pub use tuning::{
     TuningValue, tuning_applied, tuning_findings, tuning_hint, tuning_plan, tuning_recovered,
     tuning_refusals, tuning_stale, tuning_status, tuning_undo, tuning_undo_conflicts,
     tuning_undone, tuning_waiting,
 };
 
+pub use crate::captions::{printable, printable_lines};
 use crate::en::labels;
 use crate::look::Look;
 

@@ -10,6 +10,7 @@ mod fleet;
 mod libvirt;
 mod oltp;
 mod place;
+mod python;
 mod timing;
 mod trees;
 

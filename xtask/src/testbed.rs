@@ -86,6 +86,7 @@ pub fn look() -> Result<(), String> {
 /// skipped.
 pub fn prepare() -> Result<(), String> {
     let root = step("root", Root::prepare)?;
+    step("root of a newer release", || root.prepare_newer())?;
     step("emulated host", || Image::prepare(&root)).map(drop)
 }
 

@@ -1,4 +1,4 @@
-//! The lock that is held while an intent is carried out: one file per host, locked with `flock`, so
+//! Locks that are held while something is carried out: one file per host or experiment, locked with `flock`, so
 //! that the kernel frees it with the death of its holder, however that comes.
 //!
 //! The file stays when the lock is free: removing it would let two holders lock two different files.
@@ -6,7 +6,6 @@
 use crate::error::Access;
 use crate::schema::private_file;
 use numawise_engine::ports::{Cancel, HostLock, PortError};
-use numawise_model::HostId;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::thread::sleep;
@@ -22,13 +21,15 @@ pub struct FileLock {
 
 impl HostLock for FileLock {}
 
+/// Of a host, or of anything else that has a name of its own among its kind.
 pub fn lock(
     dir: &Path,
-    host: &HostId,
+    kind: &str,
+    name: &str,
     on_wait: &mut dyn FnMut(),
     cancel: &Cancel,
 ) -> Result<FileLock, PortError> {
-    let path = dir.join(file_name(host));
+    let path = dir.join(file_name(kind, name));
     let file = private_file(&path)?;
     let mut waited = false;
     loop {
@@ -52,22 +53,21 @@ pub fn lock(
 
 /// A host id may be any text; whatever is not plain is written as `%` and two hexadecimal digits, so
 /// that different hosts have different files.
-fn file_name(host: &HostId) -> String {
-    let mut name = String::from("host-");
-    for byte in host.0.bytes() {
+fn file_name(kind: &str, name: &str) -> String {
+    let mut file = format!("{kind}-");
+    for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
-            name.push(char::from(byte));
+            file.push(char::from(byte));
         } else {
-            name.push_str(&format!("%{byte:02x}"));
+            file.push_str(&format!("%{byte:02x}"));
         }
     }
-    name + ".lock"
+    file + ".lock"
 }
 
 #[cfg(test)]
 mod tests {
     use super::file_name;
-    use numawise_model::HostId;
 
     #[test]
     fn every_host_has_a_file_of_its_own() {
@@ -78,7 +78,7 @@ mod tests {
             ("a%20b", "host-a%2520b.lock"),
         ];
         for (id, wanted) in cases {
-            assert_eq!(file_name(&HostId(id.to_owned())), wanted);
+            assert_eq!(file_name("host", id), wanted);
         }
     }
 }

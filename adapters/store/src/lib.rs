@@ -1,6 +1,6 @@
 //! What numawise remembers of this machine, in one SQLite file: each host's ledger, intents and
 //! guests as one document under compare-and-set, the journal of steps, the plans, the tuning of each
-//! host and an hour of usage samples.
+//! host, an hour of usage samples, and experiments with their raw runs.
 //!
 //! Plans and the journal hold whole domain definitions, secrets included: the file, its companions
 //! (`-wal`, `-shm`) and the locks are for their owner alone.
@@ -13,6 +13,7 @@
 pub mod conformance;
 mod error;
 mod host_lock;
+mod results;
 mod schema;
 
 use crate::error::{Access, document_error};
@@ -142,7 +143,7 @@ impl Store for SqliteStore {
         on_wait: &mut dyn FnMut(),
         cancel: &Cancel,
     ) -> Result<Box<dyn HostLock>, PortError> {
-        Ok(Box::new(host_lock::lock(&self.dir, host, on_wait, cancel)?))
+        Ok(Box::new(host_lock::lock(&self.dir, "host", &host.0, on_wait, cancel)?))
     }
 
     fn append_step(&self, intent: &IntentId, step: &Step) -> Result<(), PortError> {

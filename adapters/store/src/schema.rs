@@ -17,7 +17,7 @@ const APPLICATION_ID: i32 = 0x6e77_6973;
 
 /// One entry per version, each leading from the one before it to its own; `user_version` counts
 /// them. Entries that were released are never edited.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE hosts (
         host TEXT PRIMARY KEY,
@@ -50,6 +50,20 @@ const MIGRATIONS: [&str; 2] = [
     CREATE TABLE tuning_plans (
         id TEXT PRIMARY KEY,
         document TEXT NOT NULL
+    ) STRICT;
+",
+    "
+    CREATE TABLE experiments (
+        name TEXT PRIMARY KEY,
+        began_unix_sec INTEGER NOT NULL,
+        document TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE runs (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        experiment TEXT NOT NULL REFERENCES experiments (name),
+        id TEXT NOT NULL,
+        document TEXT NOT NULL,
+        UNIQUE (experiment, id)
     ) STRICT;
 ",
 ];

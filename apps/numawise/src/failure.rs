@@ -53,12 +53,37 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
 }
 
-pub fn report(error: &Error) -> ExitCode {
-    if let Some(engine) = error.downcast_ref::<EngineError>() {
-        anstream::eprintln!("error: {}", engine_text(engine));
-    } else {
-        anstream::eprintln!("error: {error:#}");
+/// Options by name, of the command that was typed and of `bind`: remedies are told by them.
+pub struct Options {
+    pub own: Vec<String>,
+    pub of_bind: Vec<String>,
+}
+
+impl Options {
+    /// Of the command that these arguments chose.
+    pub fn typed(mut root: clap::Command, arguments: impl Iterator<Item = String>) -> Self {
+        root.build();
+        let names = |command: &clap::Command| -> Vec<String> {
+            let longs = command.get_arguments().filter_map(|argument| argument.get_long());
+            longs.map(|long| format!("--{long}")).collect()
+        };
+        let of_bind = root.find_subcommand("bind").map(names).unwrap_or_default();
+        let mut chosen = &root;
+        for argument in arguments {
+            chosen = chosen.find_subcommand(&argument).unwrap_or(chosen);
+        }
+        Self { own: names(chosen), of_bind }
     }
+}
+
+/// Without options every remedy is told as it is.
+pub fn report(error: &Error, options: Option<&Options>) -> ExitCode {
+    let told = match error.downcast_ref::<EngineError>() {
+        Some(engine) => engine_text(engine, options),
+        None => format!("{error:#}"),
+    };
+    // Names of files and guests are in it, and those hold anything.
+    anstream::eprintln!("error: {}", text::printable_lines(&told));
     ExitCode::from(code(error))
 }
 
@@ -106,12 +131,15 @@ fn port_code(error: &PortError) -> u8 {
     }
 }
 
-fn engine_text(error: &EngineError) -> String {
+fn engine_text(error: &EngineError, options: Option<&Options>) -> String {
     let first = error.to_string();
     let look = Look { width: 100, colour: false, simulated: false };
     let more = match error {
         EngineError::Refused(refusals) | EngineError::NoRoomThere { refusals, .. } => {
-            text::refusals(refusals, &look)
+            let has = |name: &str| options.is_none_or(|of| of.own.iter().any(|own| own == name));
+            let bind_has =
+                |name: &str| options.is_some_and(|of| of.of_bind.iter().any(|own| own == name));
+            text::refusals_for(refusals, &has, &bind_has, &look)
         }
         EngineError::CameWithMove { guest, from_uri } => format!(
             "Nothing was changed. To move it back: numawise migrate {guest} --to '{from_uri}'; to \

@@ -3,7 +3,7 @@
 
 use crate::failure::{NO_ACCESS, USAGE, coded};
 use anyhow::{Error, Result};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -11,15 +11,25 @@ use std::path::Path;
 const MOST_BYTES: u64 = 16 << 20;
 
 pub fn read(path: &Path) -> Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let failed = |error| told(path, &error);
-    let file = File::open(path).map_err(failed)?;
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    if text.len() as u64 > MOST_BYTES {
-        let text = format!("{} has more than {} MiB", path.display(), MOST_BYTES >> 20);
-        return Err(coded(USAGE, text));
+    let shown = path.display();
+    if fs::metadata(path).map_err(failed)?.is_dir() {
+        return Err(coded(
+            USAGE,
+            format!("{shown} is a folder, and a file is wanted: name one in it"),
+        ));
     }
-    Ok(text)
+    let file = File::open(path).map_err(failed)?;
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(coded(USAGE, format!("{shown} has more than {} MiB", MOST_BYTES >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        let text =
+            format!("{shown} is no text in UTF-8, and a text file is wanted: save it as one");
+        coded(USAGE, text)
+    })
 }
 
 fn told(path: &Path, error: &io::Error) -> Error {

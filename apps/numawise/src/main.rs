@@ -12,6 +12,7 @@ mod fleet_source;
 mod host_source;
 mod input_file;
 mod libvirt_host;
+mod load_args;
 mod oltp_args;
 mod output;
 mod place_args;
@@ -74,6 +75,11 @@ enum Command {
     /// Many hosts: places for many guests, room for a large one, an empty host.
     #[command(subcommand)]
     Fleet(Deferred<commands::fleet::FleetCommand>),
+    /// TPC-C's tables and transactions on a database, as HammerDB drives them.
+    #[command(subcommand)]
+    Tpcc(Deferred<commands::tpcc::TpccCommand>),
+    /// Old results of sysbench and HammerDB in one table, with the verdict that they allow.
+    Import(Deferred<commands::import::ImportArgs>),
     /// sysbench's OLTP load on MySQL, PostgreSQL or SQLite.
     #[command(subcommand)]
     Oltp(Deferred<commands::oltp::OltpCommand>),
@@ -95,7 +101,10 @@ fn main() -> ExitCode {
     };
     match run(&cli) {
         Ok(code) => code,
-        Err(error) => failure::report(&error),
+        Err(error) => {
+            let words = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
+            failure::report(&error, Some(&failure::Options::typed(Cli::command(), words)))
+        }
     }
 }
 
@@ -118,6 +127,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Cpuset(args) => commands::cpuset::run(global, args),
         Command::Doctor(args) => commands::doctor::run(global, args),
         Command::Fleet(command) => commands::fleet::run(global, command),
+        Command::Tpcc(command) => commands::tpcc::run(global, command),
+        Command::Import(args) => commands::import::run(global, args),
         Command::Oltp(command) => commands::oltp::run(global, command),
         Command::Embedded(command) => commands::embedded::run(global, command),
         Command::Demo(args) => commands::demo::run(args),

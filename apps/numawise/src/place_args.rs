@@ -78,7 +78,31 @@ impl PlaceArgs {
         given.into_iter().find(|(is, _)| *is).map(|(_, option)| option)
     }
 
+    pub fn counts_l3(&self) -> bool {
+        self.l3.is_some()
+    }
+
+    pub fn counts_vnodes(&self) -> bool {
+        self.vnodes.is_some()
+    }
+
+    /// The number of vNUMA nodes is given, or their sizes are.
+    pub fn gives_cells(&self) -> bool {
+        let exact = self.split.as_ref().is_some_and(|split| split.starts_with("exact"));
+        self.vnodes.is_some() || exact
+    }
+
     pub fn best(&self, l3: L3Policy) -> Result<Best> {
+        let split = self.split.as_deref().map_or(Ok(Split::EvenFirst), split)?;
+        if let (Split::Exact(parts), Some(vnodes)) = (&split, self.vnodes)
+            && parts.len() != vnodes as usize
+        {
+            let text = format!(
+                "--split exact names {} vNUMA nodes, and --vnodes {vnodes}: leave out --vnodes",
+                parts.len()
+            );
+            return Err(coded(USAGE, text));
+        }
         Ok(Best {
             l3: self.l3.map_or(l3, L3Policy::Exactly),
             smt: match self.smt {
@@ -87,7 +111,7 @@ impl PlaceArgs {
                 Some(SmtName::Isolate) => SmtPolicy::Isolate,
                 Some(SmtName::Avoid) => SmtPolicy::Avoid,
             },
-            split: self.split.as_deref().map_or(Ok(Split::EvenFirst), split)?,
+            split,
             vnodes: self.vnodes,
             emulator: match self.emulator {
                 None | Some(EmulatorName::Housekeeping) => EmulatorPolicy::Housekeeping,

@@ -6,9 +6,10 @@ use crate::place_args::PlaceArgs;
 use crate::size;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use numawise_model::request::{GuestCache, MemoryOnly};
 use numawise_model::{
     BindRule, Finding, FindingKind, GuestConfig, Id, L3Policy, MemoryMode, PageSize, Pnode, Policy,
-    Request, Severity, Topology, VcpuSet, parse_rule,
+    Request, Severity, Topology, VcpuSet, parse_list, parse_rule,
 };
 
 #[derive(Args, Clone, Debug)]
@@ -34,7 +35,7 @@ pub struct RequestArgs {
     #[arg(long)]
     no_vnuma: bool,
     /// vNUMA nodes for each pNUMA node, to try a topology on a small machine.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     cells_per_node: u32,
     /// The most sockets the guest may have, for licences that count them.
     #[arg(long, value_name = "N")]
@@ -46,6 +47,14 @@ pub struct RequestArgs {
     /// How memory is tied to its node.
     #[arg(long, value_enum, default_value_t = ModeName::Strict)]
     memory_mode: ModeName,
+    /// Memory of nodes without CPUs (CXL, HBM): near (all of it, from the nearest), spill (what the
+    /// vCPUs' node is short of, from the nearest), or nodes like 8-15 (all of it, from the nearest
+    /// of these).
+    #[arg(long, value_name = "WHICH", conflicts_with = "no_vnuma", value_parser = memory_only)]
+    memory_only: Option<MemoryOnly>,
+    /// How the guest is told which of its vCPUs share an L3 cache.
+    #[arg(long, value_enum, default_value_t = CacheName::Dies)]
+    guest_cache: CacheName,
     /// The topology that the guest has been running with may change.
     #[arg(long)]
     new_topology: bool,
@@ -72,6 +81,27 @@ enum ModeName {
     Preferred,
     Restrictive,
     Interleave,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CacheName {
+    /// By dies, where they can be exact.
+    Dies,
+    /// By QEMU's smp-cache too, where dies cannot say it or can be spared; libvirt marks the guest
+    /// as tainted.
+    SmpCache,
+    /// Not at all: one die a socket.
+    Off,
+}
+
+impl CacheName {
+    fn asked(self) -> Option<GuestCache> {
+        match self {
+            Self::Dies => None,
+            Self::SmpCache => Some(GuestCache::SmpCache),
+            Self::Off => Some(GuestCache::Off),
+        }
+    }
 }
 
 impl ModeName {
@@ -116,6 +146,8 @@ impl RequestArgs {
             memory_mode: self.memory_mode.mode(),
             new_topology: self.new_topology,
             fix_guest: self.fix_guest,
+            memory_only: self.memory_only.clone(),
+            guest_cache: self.guest_cache.asked(),
         }
     }
 
@@ -129,6 +161,9 @@ impl RequestArgs {
                 "{option} goes with --policy compact and --policy spread; the other ways to bind have \
                  rules of their own"
             ));
+        }
+        if let Some(text) = self.contradiction(searches) {
+            return usage(text);
         }
         match (self.policy, self.bind.is_empty(), self.on_node.is_empty()) {
             (None | Some(PolicyName::Compact), true, true) => {
@@ -145,6 +180,35 @@ impl RequestArgs {
             ),
             _ => usage("--policy NAME, --on-node and --bind are three ways to bind; give one"),
         }
+    }
+
+    /// Options of which one would have no effect beside the other.
+    fn contradiction(&self, searches: bool) -> Option<&'static str> {
+        let several_cells = self.cells_per_node > 1;
+        let compact = matches!(self.policy, Some(PolicyName::Compact));
+        if searches && self.shared {
+            return Some("--shared has no effect on a search for free pCPUs: add --policy smart");
+        }
+        if searches && self.overcommit {
+            return Some(
+                "--overcommit has no effect on a search that gives each vCPU a pCPU of its own: add \
+                 --policy smart",
+            );
+        }
+        if compact && self.place.counts_l3() {
+            return Some(
+                "--policy compact is as few L3 domains as can be, and --l3 is so many: give one",
+            );
+        }
+        if self.place.gives_cells() && several_cells {
+            return Some("--cells-per-node stands against --vnodes and --split exact: give one");
+        }
+        if self.no_vnuma && (several_cells || self.place.counts_vnodes()) {
+            return Some(
+                "--no-vnuma shows no vNUMA nodes: leave out --vnodes and --cells-per-node",
+            );
+        }
+        None
     }
 
     fn nodes(&self) -> Result<Policy> {
@@ -172,6 +236,17 @@ impl RequestArgs {
 /// source that does not say is taken for x86.
 pub fn base_page(topology: &Topology) -> PageSize {
     topology.page_sizes.first().copied().unwrap_or(PageSize::BASE_4K)
+}
+
+fn memory_only(text: &str) -> Result<MemoryOnly, String> {
+    match text {
+        "near" => Ok(MemoryOnly::Near),
+        "spill" => Ok(MemoryOnly::Spill),
+        _ => match parse_list(text) {
+            Ok(nodes) if !nodes.is_empty() => Ok(MemoryOnly::Nodes(nodes)),
+            _ => Err("near, spill or node numbers like 8-15 are wanted".to_owned()),
+        },
+    }
 }
 
 fn split<'t>(text: &'t str, flag: &str, wanted: &str) -> Result<(&'t str, &'t str)> {

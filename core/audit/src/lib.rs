@@ -11,6 +11,7 @@ mod guest;
 mod host;
 mod ledger;
 mod plan;
+mod slices;
 
 pub use guest::{Seen, judge_guest};
 pub use host::{AuditedGuest, AuditedHost, UndefinedGuest, judge_host};

@@ -24,7 +24,8 @@
 //! - `vnode-ids`: 0, 1, 2, ... without gaps.
 //! - `vnode-partition`: each vCPU is in exactly one vNUMA node, and none of them is empty.
 //! - `vnode-home`: its vCPUs are bound on its pNUMA node.
-//! - `cells-per-node`: no more vNUMA nodes on a pNUMA node than were asked for.
+//! - `cells-per-node`: as many vNUMA nodes on a pNUMA node as were asked for; where their number or
+//!   their sizes are asked for, they may share (`CellsShareNode`), and `as-asked` holds them to it.
 //! - `distances-host`: distances are the host's, complete, and nothing is invented.
 //!
 //! Memory (`plan/memory.rs`)
@@ -70,6 +71,7 @@ mod changes;
 mod guest_topology;
 mod matching;
 mod memory;
+mod memory_only;
 mod promise;
 mod surroundings;
 mod vnuma;
@@ -77,8 +79,8 @@ mod vnuma;
 pub use changes::judge_changes;
 
 use numawise_model::{
-    CpuPools, Finding, FindingKind, FrozenTopology, GuestConfig, Host, Ledger, MemoryMode, Plan,
-    Policy, Severity, VirtualTopology,
+    CpuPools, Finding, FindingKind, FrozenTopology, GuestConfig, Host, Ledger, MAX_ID, MemoryMode,
+    Plan, Policy, Severity, VirtualTopology,
 };
 
 /// Every rule that the plan breaks, and every remark that it should carry and does not. `others` is
@@ -96,6 +98,11 @@ pub fn judge_plan(
         None => others.clone(),
     };
     let mut case = Case { host, others: &others, pools, guest, frozen, plan, findings: Vec::new() };
+    if plan.request.vcpus > MAX_ID + 1 {
+        let detail = format!("{} vCPUs, and {} are the most", plan.request.vcpus, MAX_ID + 1);
+        case.broken("guest-size", detail);
+        return case.findings;
+    }
     case.effects();
     if plan.request.policy == Policy::Unbound {
         case.unbound_means_unbound();

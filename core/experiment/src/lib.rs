@@ -14,21 +14,26 @@
 //!   several generators can then be merged exactly.
 //! - [`design`]: the whole experiment as a value, complete before the first run; [`mod@order`]: its runs,
 //!   interleaved, each with an id that a resumed experiment finds again.
+//! - [`Run`]: one run whole, with its place in the design and what stood beside it.
 //! - [`steady`]: when a warm-up is over, and whether it was.
 //! - [`trial`]: a run as the judge sees it, with what was seen beside it; [`verdict`]: the judge.
 //! - [`stats`]: what the judge counts with; [`sample_size`]: how many pairs it will need.
-//! - [`targets`], [`gain`]: the tables that reports print.
+//! - [`tpcc`]: what a run in the manner of TPC-C found beside that.
+//! - [`targets`], [`gain`]: the tables that reports print; [`imported`]: runs of other tools in them.
 
 pub mod design;
 pub mod gain;
+pub mod imported;
 mod latencies;
 mod measured;
 mod metric;
 pub mod order;
+mod run;
 pub mod sample_size;
 pub mod stats;
 pub mod steady;
 pub mod targets;
+mod tpcc;
 pub mod trial;
 pub mod verdict;
 
@@ -39,7 +44,12 @@ pub use measured::{
 };
 pub use metric::{Better, Metric};
 pub use order::{Arm, PlannedRun, RunId, order};
-pub use steady::{Standing, SteadyRule};
+pub use run::{Observed, Part, Run, ServerSeen};
+pub use steady::{Standing, SteadyRule, standing};
+pub use tpcc::{
+    ConditionResult, Mix, NoServerCounters, Orders, OrdersAgreement, RandomChoice, Route,
+    ServerTransactions, TpccRun, TransactionKind,
+};
 pub use trial::{Cell, Conditions, LostGenerator, Mechanism, MechanismSeen, Tier, Trial};
 pub use verdict::{
     Comparison, Doubt, Effect, Interval95, Judgement, LimitedTier, Panel, Point, Question, Verdict,

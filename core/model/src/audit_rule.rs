@@ -133,6 +133,7 @@ impl AuditRule {
             | K::GuestSeesOtherNodes { .. }
             | K::GuestNodeVcpus { .. }
             | K::GuestNodeDistances { .. }
+            | K::GuestSeesOtherL3 { .. }
             | K::GuestNodeMemory { .. }
             | K::NotVerified { .. }
             | K::CgroupKeepsOut { .. } => Self::Drift,
@@ -176,8 +177,10 @@ impl AuditRule {
             | K::SharesCpus { .. }
             | K::EmulatorOnVcpuCpus { .. }
             | K::EmulatorLacksMemoryNode { .. }
+            | K::PrefillWithoutCpus { .. }
             | K::MaxSocketsCrossesNodes { .. }
             | K::GuestL3Differs { .. }
+            | K::GuestL3Untold { .. }
             | K::GuestSmtHidden { .. }
             | K::VcpusInterleaved { .. }
             | K::CellsShareNode { .. }

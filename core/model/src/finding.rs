@@ -2,7 +2,7 @@
 
 mod parts;
 
-pub use parts::{FrozenPart, Helper, PinnedThreads, Resizing, SetKind, Unusable};
+pub use parts::{FrozenPart, Helper, L3Untold, PinnedThreads, Resizing, SetKind, Unusable};
 
 use crate::guest::GuestUuid;
 use crate::id_set::{CpuSet, NodeSet, VcpuSet};
@@ -179,6 +179,11 @@ pub enum FindingKind {
     EmulatorLacksMemoryNode {
         node: Pnode,
     },
+    /// Memory that is filled before the guest starts, on a node without CPUs for the thread that
+    /// fills it.
+    PrefillWithoutCpus {
+        node: Pnode,
+    },
     MaxSocketsCrossesNodes {
         sockets: u32,
         vnode: Vnode,
@@ -187,6 +192,10 @@ pub enum FindingKind {
     GuestL3Differs {
         host_domains: u32,
         guest_domains: u32,
+    },
+    /// `smp-cache` was asked for, and the guest's L3 is told no better.
+    GuestL3Untold {
+        why: L3Untold,
     },
     GuestSmtHidden {
         host_threads: u32,
@@ -278,6 +287,11 @@ pub enum FindingKind {
         seen: Vec<u32>,
     },
     /// More memory than the node was given, or less than a guest kernel keeps for itself.
+    /// vCPUs by the L3 that they share, as planned and as the guest's kernel has them.
+    GuestSeesOtherL3 {
+        expected: Vec<VcpuSet>,
+        seen: Vec<VcpuSet>,
+    },
     GuestNodeMemory {
         vnode: Vnode,
         expected_bytes: u64,

@@ -52,6 +52,8 @@ pub struct GuestConfig {
     pub cpu_mode: Option<String>,
     /// `<cpu><cache level='3' mode=...>`.
     pub l3_cache_mode: Option<String>,
+    /// QEMU's `smp-cache`, among the arguments that libvirt passes on.
+    pub smp_cache: Option<SmpCache>,
     /// `<cpu><numa>`.
     pub cells: Vec<GuestCell>,
     pub numatune: Option<Numatune>,
@@ -76,6 +78,16 @@ impl GuestConfig {
             emulator: self.emulator_pin.clone(),
             iothreads: self.iothread_pins.clone(),
         }
+    }
+
+    /// The level of the L3 that numawise has written, or would have.
+    pub fn l3_level(&self) -> Option<CacheLevel> {
+        self.smp_cache.as_ref().and_then(SmpCache::l3)
+    }
+
+    /// QEMU knows dies on x86 alone. A file that names no architecture is taken for x86.
+    pub fn takes_dies(&self) -> bool {
+        self.architecture.as_deref().is_none_or(|arch| matches!(arch, "x86_64" | "i686"))
     }
 
     pub fn takes_l3_cache(&self) -> bool {
@@ -146,6 +158,65 @@ impl GuestCpuTopology {
             .iter()
             .try_fold(self.sockets, |product, n| product.checked_mul(*n))
     }
+}
+
+/// A level of the guest's topology at which an L3 cache is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CacheLevel {
+    Core,
+    Cluster,
+    Die,
+    Socket,
+}
+
+impl CacheLevel {
+    pub const ALL: [Self; 4] = [Self::Core, Self::Cluster, Self::Die, Self::Socket];
+
+    /// QEMU's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Cluster => "cluster",
+            Self::Die => "die",
+            Self::Socket => "socket",
+        }
+    }
+
+    /// vCPUs at this level; neighbouring vCPUs share it.
+    pub fn vcpus(self, cpu: &GuestCpuTopology) -> u32 {
+        let factors = match self {
+            Self::Core => [1, 1, 1],
+            Self::Cluster => [cpu.cores, 1, 1],
+            Self::Die => [cpu.cores, cpu.clusters, 1],
+            Self::Socket => [cpu.cores, cpu.clusters, cpu.dies],
+        };
+        factors.iter().fold(cpu.threads, |product, factor| product.saturating_mul(*factor))
+    }
+}
+
+/// What a definition says by QEMU's `smp-cache`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SmpCache {
+    /// As numawise writes it: the level of the L3 alone.
+    L3(CacheLevel),
+    /// Anything else, which is its owner's.
+    Others(String),
+}
+
+impl SmpCache {
+    pub fn l3(&self) -> Option<CacheLevel> {
+        match self {
+            Self::L3(level) => Some(*level),
+            Self::Others(_) => None,
+        }
+    }
+}
+
+/// Whether the QEMU of a guest takes `smp-cache`, as tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SmpCacheAbility {
+    Yes,
+    No { why: String },
 }
 
 /// What the guest has been seen running with: its ABI. Where the host's nodes are is not part of it.

@@ -1,7 +1,7 @@
 //! What was seen of a running guest: by the kernel's word, not by the plan's.
 
 use crate::guest::GuestCell;
-use crate::id_set::CpuSet;
+use crate::id_set::{CpuSet, VcpuSet};
 use crate::ids::{Vcpu, Vnode};
 use crate::levels::PageCounts;
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct GuestFacts {
     pub pages_by_vnode: Option<BTreeMap<Vnode, PageCounts>>,
     /// The guest's own view of its nodes, where something inside answers.
     pub guest_cells: Option<Vec<GuestCell>>,
+    /// vCPUs by the L3 that the guest's kernel puts them under; absent where it shows none.
+    pub guest_l3: Option<Vec<VcpuSet>>,
     /// What the cpuset cgroup of each vCPU thread leaves it, where there is one.
     pub vcpu_cgroup: BTreeMap<Vcpu, CpuSet>,
     /// What could not be looked at.

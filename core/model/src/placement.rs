@@ -90,7 +90,8 @@ pub struct Score {
     /// pNUMA nodes (under L3-as-NUMA, packages).
     pub areas: u32,
     pub parting: PartingFound,
-    /// Over all pairs of vCPUs in different areas, there and back.
+    /// Over all pairs of vCPUs in different areas, there and back; and for each vCPU how much farther
+    /// its memory is than its area's own would be, times the vCPUs of the guest.
     pub distance: u64,
     /// Areas where cores are shared against the SMT policy.
     pub sharing_areas: u64,
@@ -206,7 +207,13 @@ pub enum NodeConstraint {
     /// Fewer seats than vCPUs.
     Seats,
     Memory,
-    /// Both are there; what is missing is near a device, an L3 domain or a CPU for the emulator.
+    /// It is not near a device that the guest must be near.
+    Devices,
+    /// Not so many L3 domains, or not with room for their shares.
+    L3Domains,
+    /// No pCPU is left for the emulator alone.
+    EmulatorCpu,
+    /// Each is there; they do not come together.
     Other,
 }
 

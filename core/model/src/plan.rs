@@ -3,7 +3,7 @@
 
 use crate::finding::Finding;
 use crate::guest::{
-    GuestCell, GuestCpuTopology, GuestEdit, GuestFix, GuestUuid, PinEdit, VnumaEdit,
+    CacheLevel, GuestCell, GuestCpuTopology, GuestEdit, GuestFix, GuestUuid, PinEdit, VnumaEdit,
 };
 use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pnode, Vcpu, Vnode};
@@ -164,6 +164,8 @@ pub struct VirtualTopology {
     pub cpu: GuestCpuTopology,
     /// The L3 picture needs `<cache level='3' mode='emulate'/>`.
     pub emulate_l3: bool,
+    /// Where the L3 is by QEMU's `smp-cache`; at each die, when absent.
+    pub l3_level: Option<CacheLevel>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Why a plan is as it is, as data: what was considered, what bound, what decided.
 
+use crate::guest::CacheLevel;
 use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::{Pnode, Vnode};
 use crate::ledger::Owner;
@@ -112,9 +113,21 @@ pub enum Reason {
     },
     /// No nodes take part: a request to unbind.
     Unbound,
+    /// QEMU's `smp-cache` says where the L3 is.
+    L3BySmpCache {
+        level: CacheLevel,
+        vcpus_each: u32,
+    },
     /// Nodes that hold only memory take part only when asked for.
     MemoryOnlyNodesLeftOut {
         nodes: NodeSet,
+    },
+    /// Asked for; the distance is from the CPUs to the first of them.
+    MemoryOnlyUsed {
+        vnode: Vnode,
+        cpu_node: Pnode,
+        nodes: NodeSet,
+        distance: Option<u32>,
     },
 }
 

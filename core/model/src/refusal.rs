@@ -145,6 +145,11 @@ pub enum Refusal {
         allowed: NodeSet,
         limited_by: Option<String>,
     },
+    /// Memory-only nodes were asked for (none by number: any), and only these can be used here.
+    NotMemoryOnly {
+        asked: NodeSet,
+        usable: NodeSet,
+    },
     NoMemoryAnywhere {
         vnode: Vnode,
     },

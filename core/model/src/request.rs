@@ -1,6 +1,6 @@
 //! What is asked for.
 
-use crate::id_set::{CpuSet, VcpuSet};
+use crate::id_set::{CpuSet, NodeSet, VcpuSet};
 use crate::ids::Pnode;
 use crate::levels::PageSize;
 use crate::placement::Best;
@@ -27,6 +27,31 @@ pub struct Request {
     pub new_topology: bool,
     /// Put the edits that vNUMA needs (no balloon, no hot-plug) into the plan.
     pub fix_guest: bool,
+    /// Memory of nodes without CPUs (CXL, HBM); they are left out when absent.
+    pub memory_only: Option<MemoryOnly>,
+    /// How the guest is told of its L3 caches; by dies, when absent.
+    pub guest_cache: Option<GuestCache>,
+}
+
+/// What memory-only nodes are asked to give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryOnly {
+    /// All memory of a vNUMA node, from the nearest such node.
+    Near,
+    /// What the node of its vCPUs is short of, from the nearest such node.
+    Spill,
+    /// All memory, from the nearest of these; from several where they are equally near.
+    Nodes(NodeSet),
+}
+
+/// How the guest is told which of its vCPUs share an L3 cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestCache {
+    /// By QEMU's `smp-cache` where dies cannot say it, or can be spared; libvirt has no element for
+    /// it, so the guest gets QEMU arguments of its own.
+    SmpCache,
+    /// Not at all: one die a socket, and no L3 element.
+    Off,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -55,9 +55,14 @@ fn cpu_differs(plan: &Plan, config: &GuestConfig) -> bool {
     match &plan.vnuma {
         Some(topology) => {
             let l3 = topology.emulate_l3 && config.takes_l3_cache();
-            config.cpu_topology != Some(topology.cpu) || emulated != l3
+            config.cpu_topology != Some(topology.cpu)
+                || emulated != l3
+                || config.l3_level() != topology.l3_level
         }
-        None => config.cpu_topology != plan.cpu_before || emulated,
+        None => {
+            let ours = emulated || config.l3_level().is_some();
+            config.cpu_topology != plan.cpu_before || ours
+        }
     }
 }
 

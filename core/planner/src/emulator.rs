@@ -76,8 +76,12 @@ pub fn place(
     }
     if prefilled {
         for node in pages.keys().filter(|node| on(situation, **node, &cpus).is_empty()) {
-            let kind = FindingKind::EmulatorLacksMemoryNode { node: *node };
-            notes.finding(Severity::Error, kind);
+            let node = *node;
+            if situation.places.nodes().contains_key(&node) {
+                notes.finding(Severity::Error, FindingKind::EmulatorLacksMemoryNode { node });
+            } else {
+                notes.finding(Severity::Warning, FindingKind::PrefillWithoutCpus { node });
+            }
         }
     }
     let ids = guest.map(|guest| guest.iothreads.as_slice()).into_iter().flatten();

@@ -9,7 +9,8 @@
 
 use crate::Notes;
 use crate::binding::best::{self, Ready};
-use crate::fit::{Fit, Layout, fit, seats};
+use crate::fit::{Cells, Fit, Layout, PartingFound, fit, seats};
+use crate::memory::Home;
 use crate::situation::Situation;
 use numawise_model::placement::{Best, Footprint, Lost, MemoryReach, NodeConstraint, NodeLack};
 use numawise_model::{
@@ -20,7 +21,8 @@ use std::collections::BTreeSet;
 /// The chosen place, the places that lost, and the nodes that could not.
 pub fn place(ready: &Ready, fit: &Fit, notes: &mut Notes) {
     let nodes = nodes_of(&ready.layout, fit);
-    notes.reason(Reason::BestPlace { nodes, score: fit.score, proof: fit.proof });
+    let score = numawise_model::placement::Score { parting: divided(ready, fit), ..fit.score };
+    notes.reason(Reason::BestPlace { nodes, score, proof: fit.proof });
     let chosen: BTreeSet<usize> = fit.parts.iter().map(|part| part.area).collect();
     let mut others = Vec::new();
     for (area, lack) in lacks(ready).into_iter().enumerate() {
@@ -43,6 +45,22 @@ pub fn place(ready: &Ready, fit: &Fit, notes: &mut Notes) {
     fit.parts.iter().for_each(|part| idle.extend(&part.kept_idle));
     if !idle.is_empty() {
         notes.reason(Reason::SiblingsKeptIdle { cpus: idle });
+    }
+}
+
+/// How even the parts came out. Sizes that were given are no preference, so the score does not say.
+fn divided(ready: &Ready, fit: &Fit) -> PartingFound {
+    if !matches!(ready.wanted.cells, Cells::Given(_)) {
+        return fit.score.parting;
+    }
+    let sizes = || fit.parts.iter().map(|part| part.pcpus.len() as u32);
+    let width = ready.layout.smt_width();
+    if sizes().min() == sizes().max() {
+        PartingFound::Even
+    } else if sizes().all(|size| size.is_multiple_of(width)) {
+        PartingFound::WholeCores
+    } else {
+        PartingFound::Any
     }
 }
 
@@ -91,12 +109,27 @@ pub fn lacks(ready: &Ready) -> Vec<NodeLack> {
         } else if pages.is_some_and(|pages| pages < wanted.pages) {
             NodeConstraint::Memory
         } else {
-            NodeConstraint::Other
+            others_lack(ready, area, seats)
         };
         let node = layout.areas[area].nodes.first().unwrap_or(Pnode(0));
         NodeLack { node, free: free_of(ready, area, &free), seats, pages, binding }
     };
     seats(stock, wanted.smt).into_iter().enumerate().map(lack).collect()
+}
+
+/// Which condition beside seats and memory an area cannot meet alone.
+fn others_lack(ready: &Ready, area: usize, seats: u32) -> NodeConstraint {
+    let wanted = &ready.wanted;
+    if wanted.devices.iter().any(|device| device.required && !device.near[area]) {
+        return NodeConstraint::Devices;
+    }
+    if wanted.emulator_cpus > 0 && seats < wanted.vcpus.saturating_add(wanted.emulator_cpus) {
+        return NodeConstraint::EmulatorCpu;
+    }
+    match wanted.l3 {
+        L3Policy::Exactly(_) => NodeConstraint::L3Domains,
+        _ => NodeConstraint::Other,
+    }
 }
 
 /// Both ways to use the L3 domains for this request.
@@ -108,7 +141,7 @@ pub fn side_by_side(situation: &Situation, request: &Request) -> Reason {
     let footprint = |l3: L3Policy| {
         let best = Best { l3, ..asked.clone() };
         let (ready, found) = best::answer(situation, request, &best);
-        found.ok().map(|fit| self::footprint(&ready, &fit))
+        found.ok().map(|fit| self::footprint(situation, &ready, &fit))
     };
     Reason::SideBySide {
         compact: footprint(L3Policy::Compact),
@@ -116,7 +149,7 @@ pub fn side_by_side(situation: &Situation, request: &Request) -> Reason {
     }
 }
 
-fn footprint(ready: &Ready, fit: &Fit) -> Footprint {
+fn footprint(situation: &Situation, ready: &Ready, fit: &Fit) -> Footprint {
     let (layout, stock) = (&ready.layout, &ready.stock);
     let mut used = CpuSet::new();
     let mut idle = CpuSet::new();
@@ -134,10 +167,19 @@ fn footprint(ready: &Ready, fit: &Fit) -> Footprint {
         on_shared_cores += if own > 1 || (own == 1 && held > 0) { own } else { 0 };
     }
     let segments = fit.parts.iter().flat_map(|part| &part.by_segment).map(|(segment, _)| *segment);
-    let segments: BTreeSet<usize> = segments.collect();
+    // A domain that reaches over several nodes has a segment in each, and is still one.
+    let domain = |segment: usize| {
+        let core = &layout.cores[layout.segments[segment].cores.start];
+        situation.places.l3(numawise_model::Pcpu::new(layout.threads[core.threads.start]))
+    };
+    let mut known = BTreeSet::new();
+    let segments: BTreeSet<usize> = segments
+        .filter(|segment| domain(*segment).is_none_or(|domain| known.insert(domain)))
+        .collect();
     let sizes = segments.iter().map(|segment| layout.segments[*segment].l3_bytes);
     Footprint {
-        nodes: nodes_of(layout, fit).len() as u32,
+        // Under L3-as-NUMA those of a package's nodes that it is on.
+        nodes: situation.places.nodes_of(&used.union(&idle)).len() as u32,
         cores,
         l3_domains: segments.len() as u32,
         l3_bytes: sizes.sum(),
@@ -146,7 +188,8 @@ fn footprint(ready: &Ready, fit: &Fit) -> Footprint {
 }
 
 /// How far memory is from the vCPUs, with the nodes shown and without.
-pub fn memory_reach(topology: &Topology, vnuma: &VirtualTopology) -> Reason {
+pub fn memory_reach(topology: &Topology, vnuma: &VirtualTopology, homes: &[Home]) -> Reason {
+    let vnuma = &on_whole_areas(topology, vnuma);
     let (mut vcpus, mut bytes) = (0u64, 0u64);
     for node in &vnuma.nodes {
         vcpus += node.vcpus.len() as u64;
@@ -158,26 +201,44 @@ pub fn memory_reach(topology: &Topology, vnuma: &VirtualTopology) -> Reason {
     let (mut anywhere, mut own) = (Some(0u128), Some(0u128));
     for from in &vnuma.nodes {
         let of = from.vcpus.len() as u128;
-        for to in &vnuma.nodes {
-            let pairs = of * u128::from(to.memory_bytes);
-            let is_near = !to.memory_nodes.is_disjoint(&from.host_nodes);
-            near += if is_near { pairs } else { 0 };
-            let distance = topology.distance(from.host_node(), to.memory_node());
-            let distance = if is_near { Some(10) } else { distance };
-            anywhere = anywhere.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
-            if from.id == to.id {
-                let pairs = of * u128::from(bytes);
-                own_near += if is_near { pairs } else { 0 };
-                own = own.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
+        for (to, home) in vnuma.nodes.iter().zip(homes) {
+            for (node, part) in &home.dealt {
+                let pairs = of * u128::from(*part);
+                let is_near = from.host_nodes.contains(*node);
+                near += if is_near { pairs } else { 0 };
+                let distance = topology.distance(from.host_node(), *node);
+                let distance = if is_near { Some(10) } else { distance };
+                anywhere = anywhere.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
+                if from.id == to.id && to.memory_bytes > 0 {
+                    // As if all accesses were to the own node's memory, in the shares it is in.
+                    let pairs = pairs * u128::from(bytes) / u128::from(to.memory_bytes);
+                    own_near += if is_near { pairs } else { 0 };
+                    own = own.zip(distance).map(|(sum, d)| sum + pairs * u128::from(d));
+                }
             }
         }
     }
-    let share = |part: u128, scale: u128| (part * scale).checked_div(all).unwrap_or(0) as u32;
+    // Rounded half up.
+    let share =
+        |part: u128, scale: u128| (part * scale * 2 + all).checked_div(all * 2).unwrap_or(0) as u32;
     let reach = MemoryReach {
-        remote_without_vnuma: 1000 - share(near, 1000),
-        remote_with_vnuma: 1000 - share(own_near, 1000),
+        remote_without_vnuma: share(all - near, 1000),
+        remote_with_vnuma: share(all - own_near, 1000),
         mean_distance_without: anywhere.map(|sum| share(sum, 100)),
         mean_distance_with: own.map(|sum| share(sum, 100)),
     };
     Reason::MemoryReach { reach }
+}
+
+/// The same with each vNUMA node on all nodes of its area: under L3-as-NUMA the memory of a package is
+/// as near to each of its nodes, whether the guest is on one of them or was given all.
+fn on_whole_areas(topology: &Topology, vnuma: &VirtualTopology) -> VirtualTopology {
+    let layout = Layout::of(topology);
+    let mut vnuma = vnuma.clone();
+    for node in &mut vnuma.nodes {
+        if let Some(area) = layout.area_of_node(node.host_node()) {
+            node.host_nodes.extend(&layout.areas[area].nodes);
+        }
+    }
+    vnuma
 }

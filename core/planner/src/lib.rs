@@ -75,9 +75,9 @@
 //!
 //! # Limits
 //!
-//! Nodes that hold only memory (CXL, HBM, GPU) are never used. Memory is never moved from the node
-//! of its vCPUs to a roomier one: that is refused instead, for a silent remote node is what vNUMA is
-//! meant to end.
+//! Nodes that hold only memory (CXL, HBM, GPU) are used only when they are asked for (`memory_only`).
+//! Memory is never moved from the node of its vCPUs to a roomier one: that is refused instead, for a
+//! silent remote node is what vNUMA is meant to end.
 
 mod availability;
 mod binding;
@@ -90,6 +90,7 @@ pub mod fleet;
 mod frozen;
 mod guest_cpu;
 mod memory;
+mod memory_only;
 mod nearest;
 mod reserved;
 mod situation;
@@ -100,6 +101,7 @@ pub use memory::{PagesLeft, pages_left};
 pub use reserved::default_reserved;
 
 use binding::Bound;
+use numawise_model::guest::SmpCacheAbility;
 use numawise_model::plan::HeldPages;
 use numawise_model::{
     Binding, Claim, ClaimId, CpuPools, CpuSet, Finding, FindingKind, FrozenTopology, GuestConfig,
@@ -125,6 +127,8 @@ pub struct Inputs<'a> {
     pub frozen: Option<&'a FrozenTopology>,
     /// Memory that the guest holds now and gives back when it restarts.
     pub held: &'a HeldPages,
+    /// Whether the guest's QEMU takes `smp-cache`; absent where it was not tried.
+    pub smp_cache: Option<&'a SmpCacheAbility>,
     pub stamp: Stamp,
 }
 
@@ -178,7 +182,8 @@ pub fn plan(inputs: &Inputs, request: &Request) -> Result<Plan, Vec<Refusal>> {
         true => fitness::fixes(inputs.guest, request.fix_guest, &mut notes),
         false => Vec::new(),
     };
-    let pages_fit = memory::page_size_fits(&situation, request, &mut notes);
+    let pages_fit = memory::page_size_fits(&situation, request, &mut notes)
+        && memory_only::check(&situation, request, &mut notes);
     // Without whole pages there is no saying where they would be.
     let searching = matches!(request.policy, Policy::Best(_));
     if searching && !pages_fit {
@@ -253,7 +258,7 @@ fn place(
             }
             None => vnuma::cells(situation, &binding, request.cells_per_node, notes)?,
         };
-        let cpu = guest_cpu::topology(situation, &binding, &cells, request.max_sockets, notes);
+        let cpu = guest_cpu::topology(situation, request, &binding, &cells, notes);
         if !pages_fit {
             return None;
         }
@@ -264,7 +269,7 @@ fn place(
         if let Some(frozen) = situation.inputs.frozen.filter(|_| keeps) {
             topology = binding::best::keep_frozen(frozen, topology);
         }
-        notes.reason(explain::memory_reach(situation.topology, &topology));
+        notes.reason(explain::memory_reach(situation.topology, &topology, &homes));
         frozen::check(situation.inputs.frozen, &topology, request.new_topology, notes);
         (Some(topology), promise)
     } else {

@@ -11,8 +11,8 @@
 //! # Where
 //!
 //! On the node of the vCPUs. A node without memory of its own, or whose memory the cgroup forbids,
-//! is served by the nearest one that has some and has CPUs too. Nodes that hold only memory never
-//! serve: they are slower, or somebody's GPU.
+//! is served by the nearest one that has some and has CPUs too. Nodes that hold only memory serve
+//! when they are asked for: [`crate::memory_only`].
 //!
 //! # Checks
 //!
@@ -34,10 +34,11 @@
 //! The plan then promises the same shares over the nodes of the binding, so that others plan with
 //! them, and where they do not fit it says so instead of refusing.
 
-use crate::Notes;
 use crate::situation::Situation;
 use crate::vnuma::Cell;
+use crate::{Notes, memory_only};
 use numawise_model::plan::HeldPages;
+use numawise_model::request::MemoryOnly;
 use numawise_model::{
     Binding, FindingKind, Host, Ledger, Node, NodeSet, PageCounts, PageSize, Pnode, Predicate,
     Reason, Refusal, Request, Severity, Vnode,
@@ -49,6 +50,8 @@ use std::collections::BTreeMap;
 pub struct Home {
     pub nodes: NodeSet,
     pub memory_bytes: u64,
+    /// How many bytes are expected on which of them.
+    pub dealt: Vec<(Pnode, u64)>,
 }
 
 /// Pages that the plan promises to the guest.
@@ -95,11 +98,15 @@ pub fn pages_left(
     let promised = count(&others.promised_pages()).unwrap_or(0);
     let held = count(held).unwrap_or(0);
     let levels = host.levels.nodes.get(&node);
+    let in_node = host.topology.node(node).and_then(|node| node.memory_total_bytes);
     let (free, total) = if size.is_huge() {
         let pool = levels.and_then(|levels| levels.hugepages.get(&size));
         // A node that names its pools, and not this one, has none of these pages.
         let without = levels.filter(|l| pool.is_none() && !l.hugepages.is_empty()).map(|_| 0);
-        (pool.map(|pool| pool.free).or(without), pool.map(|pool| pool.total).or(without))
+        // No pool is known: there are at most as many as fit in the node.
+        let most = || in_node.map(|bytes| bytes / size.bytes());
+        let total = pool.map(|pool| pool.total).or(without).or_else(most);
+        (pool.map(|pool| pool.free).or(without), total)
     } else {
         // MemFree alone leaves out what the kernel would give back; it is a safe stand-in.
         let free = levels.and_then(|l| l.memory_available_bytes.or(l.memory_free_bytes));
@@ -107,8 +114,7 @@ pub fn pages_left(
             let pools = levels.hugepages.iter();
             pools.map(|(size, pool)| size.bytes().saturating_mul(pool.total)).sum()
         });
-        let total = host.topology.node(node).and_then(|node| node.memory_total_bytes);
-        let beside_pools = total.map(|total| total.saturating_sub(in_pools));
+        let beside_pools = in_node.map(|total| total.saturating_sub(in_pools));
         (free.map(|bytes| bytes / size.bytes()), beside_pools.map(|bytes| bytes / size.bytes()))
     };
     PagesLeft { free: free.map(|free| free.saturating_add(held)), total, promised }
@@ -157,16 +163,24 @@ pub fn for_cells(
         notes.refuse(Refusal::FewerPagesThanNodes { pages: total, page_size: size, vnodes });
         return None;
     };
-    leave_out_memory_only(situation, notes);
+    let asked = request.memory_only.as_ref();
+    let mut used = NodeSet::new();
     let mut homes = Vec::new();
     let mut pages = PageCounts::new();
     for (cell, share) in cells.iter().zip(shares) {
-        let Some(nodes) = memory_nodes(situation, cell, notes) else { continue };
+        let replaced = matches!(asked, Some(MemoryOnly::Near | MemoryOnly::Nodes(_)));
+        let Some(nodes) = memory_nodes(situation, cell, replaced, notes) else { continue };
+        let nodes = match asked {
+            None => nodes,
+            _ => memory_only::instead(situation, cell, nodes, asked, notes),
+        };
+        used.extend(&nodes);
         let node = nodes.first().unwrap_or_else(|| cell.host_node());
         notes.reason(Reason::MemoryShared { vnode: cell.id, pages: share, page_size: size, node });
-        deal_out(situation, &nodes, size, share, &mut pages);
-        homes.push(Home { nodes, memory_bytes: share * size.bytes() });
+        let dealt = deal_out(situation, cell.host_node(), &nodes, size, share, &mut pages);
+        homes.push(Home { nodes, memory_bytes: share * size.bytes(), dealt });
     }
+    memory_only::note_left_out(situation, &used, notes);
     let mut checked = Vec::new();
     for (node, wanted) in in_size(&pages, size) {
         let left = left_on(situation, node, size);
@@ -182,17 +196,25 @@ pub fn for_cells(
     (homes.len() == cells.len()).then_some((homes, Promise { pages, checked }))
 }
 
-/// Pages of one cell over the nodes that its memory is from: what each has left, the lowest first,
-/// and what is left over on the first, where the check will find it.
+/// Pages of one cell over the nodes that its memory is from: what each has left, the nearest first
+/// and of these the lowest, and what is left over on the first, where the check will find it.
 fn deal_out(
     situation: &Situation,
+    cpu_node: Pnode,
     nodes: &NodeSet,
     size: PageSize,
     pages: u64,
     dealt: &mut PageCounts,
-) {
+) -> Vec<(Pnode, u64)> {
+    let mut order: Vec<Pnode> = nodes.iter().collect();
+    let is_memory_only = |id| situation.topology.node(id).is_some_and(Node::is_memory_only);
+    order.sort_by_key(|id| {
+        let spare = is_memory_only(*id);
+        (spare, if spare { situation.topology.distance(cpu_node, *id) } else { None }, *id)
+    });
     let mut rest = pages;
-    for node in nodes.iter() {
+    let mut own: Vec<(Pnode, u64)> = Vec::new();
+    for node in order.iter().copied() {
         let so_far = dealt.entry(node).or_default().entry(size).or_insert(0);
         let left = match nodes.len() {
             1 => rest,
@@ -201,11 +223,15 @@ fn deal_out(
         let here = left.min(rest);
         *so_far += here;
         rest -= here;
+        own.push((node, here * size.bytes()));
     }
-    if let Some(first) = nodes.first().filter(|_| rest > 0) {
-        *dealt.entry(first).or_default().entry(size).or_insert(0) += rest;
+    if let Some(first) = order.first().filter(|_| rest > 0) {
+        *dealt.entry(*first).or_default().entry(size).or_insert(0) += rest;
+        own[0].1 += rest * size.bytes();
     }
     dealt.retain(|_, sizes| sizes.values().any(|pages| *pages > 0));
+    own.retain(|(_, bytes)| *bytes > 0);
+    own
 }
 
 fn not_enough(
@@ -303,7 +329,12 @@ fn largest_remainder(total: u64, weights: &[u64]) -> Vec<u64> {
 }
 
 /// The nodes that hold a cell's memory, or a refusal.
-fn memory_nodes(situation: &Situation, cell: &Cell, notes: &mut Notes) -> Option<NodeSet> {
+fn memory_nodes(
+    situation: &Situation,
+    cell: &Cell,
+    replaced: bool,
+    notes: &mut Notes,
+) -> Option<NodeSet> {
     let topology = situation.topology;
     let allowed = &topology.allowed.memory_nodes;
     let cpu_node = cell.host_node();
@@ -320,6 +351,9 @@ fn memory_nodes(situation: &Situation, cell: &Cell, notes: &mut Notes) -> Option
         (distance.is_none(), distance, node.id)
     });
     match nearest {
+        // What stands in for it is told instead.
+        Some(node) if replaced => Some(NodeSet::single(node.id)),
+        None if replaced => Some(NodeSet::new()),
         Some(node) => {
             let (vnode, memory_node) = (cell.id, node.id);
             let distance = topology.distance(cpu_node, memory_node);
@@ -346,13 +380,5 @@ fn no_memory(situation: &Situation, vnode: Vnode, node: Pnode) -> Refusal {
             limited_by: allowed.limited_by.clone(),
         },
         false => Refusal::NoMemoryAnywhere { vnode },
-    }
-}
-
-fn leave_out_memory_only(situation: &Situation, notes: &mut Notes) {
-    let nodes = situation.topology.nodes.iter().filter(|node| node.is_memory_only());
-    let nodes: NodeSet = nodes.map(|node| node.id).collect();
-    if !nodes.is_empty() {
-        notes.reason(Reason::MemoryOnlyNodesLeftOut { nodes });
     }
 }

@@ -5,25 +5,38 @@
 //! go, another page size, a guest that could be elsewhere, and last a smaller guest.
 
 use crate::binding::best;
+use crate::memory::pages_left;
 use crate::situation::Situation;
 use numawise_model::placement::{Best, DevicePolicy, EmulatorPolicy, Split, WouldFit};
 use numawise_model::{Host, L3Policy, Ledger, Owner, Request, SmtPolicy};
 
-/// Every kind of change that makes the request fit, one of each.
-pub fn that_fit(situation: &Situation, request: &Request, best: &Best) -> Vec<WouldFit> {
+/// Every kind of change that makes the request fit, one of each. `few_seats` are all that the host has,
+/// where those are fewer than the vCPUs: then no other memory helps.
+pub fn that_fit(
+    situation: &Situation,
+    request: &Request,
+    best: &Best,
+    few_seats: Option<u32>,
+) -> Vec<WouldFit> {
     let fits = |request: &Request, best: &Best| best::answer(situation, request, best).1.is_ok();
     let mut found: Vec<WouldFit> = conditions(best)
         .into_iter()
         .filter(|(_, eased)| fits(request, eased))
         .map(|(change, _)| change)
         .collect();
-    found.extend(page_sizes(situation, request, best));
+    if few_seats.is_none() {
+        found.extend(page_sizes(situation, request, best));
+    }
     found.extend(without_a_guest(situation, request, best));
     // A guest that has been seen running has its size; so has one whose parts are written down.
     let sized = situation.inputs.frozen.is_some() && request.vnuma && !request.new_topology;
     if !sized && !matches!(best.split, Split::Exact(_)) {
-        found.extend(less_memory(request, |request| fits(request, best)));
-        found.extend(fewer_vcpus(request, |request| fits(request, best)));
+        let passes = best::Passes::new(situation, request, best);
+        let fits = |request: &Request| passes.fits(situation, request, best);
+        if few_seats.is_none() {
+            found.extend(less_memory(request, fits));
+        }
+        found.extend(fewer_vcpus(request, few_seats, fits));
     }
     found
 }
@@ -55,7 +68,15 @@ fn page_sizes(situation: &Situation, request: &Request, best: &Best) -> Vec<Woul
     let sizes = situation.topology.page_sizes.iter().copied();
     let others = sizes.filter(|size| *size != request.page_size);
     let whole = others.filter(|size| request.memory_bytes.is_multiple_of(size.bytes()));
-    let fits = whole.filter(|size| {
+    // A size that nobody can tell the free pages of is no advice.
+    let known = whole.filter(|size| {
+        let nodes = situation.topology.nodes.iter().filter(|node| node.has_memory());
+        nodes.into_iter().filter(|node| !node.is_memory_only()).all(|node| {
+            let (host, held) = (situation.inputs.host, situation.inputs.held);
+            pages_left(host, &situation.others, held, node.id, *size).is_certain()
+        })
+    });
+    let fits = known.filter(|size| {
         let request = Request { page_size: *size, ..request.clone() };
         best::answer(situation, &request, best).1.is_ok()
     });
@@ -109,26 +130,38 @@ fn with_pages_back(host: &Host, ledger: &Ledger, owner: &Owner) -> Host {
 }
 
 /// The most memory, in whole pages, with which it fits.
+///
+/// Less memory fits where more does, but for shares of very few pages (each vNUMA node has one at
+/// least) and for the last page of a share: so the search halves from a number of pages that fits, and
+/// then tries the next few.
 fn less_memory(request: &Request, fits: impl Fn(&Request) -> bool) -> Option<WouldFit> {
+    /// What rounding can make fit that the halving passed over.
+    const NEXT: u64 = 8;
     let size = request.page_size.bytes();
-    let with = |pages: u64| Request { memory_bytes: pages * size, ..request.clone() };
-    let pages = request.memory_bytes / size;
-    let (mut fitting, mut failing) = (1, pages);
-    if pages < 2 || !fits(&with(fitting)) {
-        return (2..pages.min(u64::from(request.vcpus) + 1))
-            .rev()
-            .find(|pages| fits(&with(*pages)))
-            .map(|pages| WouldFit::LessMemory(pages * size));
-    }
+    let asked = request.memory_bytes / size;
+    let fits = |pages: u64| fits(&Request { memory_bytes: pages * size, ..request.clone() });
+    let one_each = u64::from(request.vcpus);
+    let mut fitting = match (2..asked.min(one_each + 1)).rev().find(|pages| fits(*pages)) {
+        Some(pages) => pages,
+        None if asked > 1 && fits(1) => return Some(WouldFit::LessMemory(size)),
+        None => return None,
+    };
+    let mut failing = asked;
     while failing - fitting > 1 {
         let middle = fitting + (failing - fitting) / 2;
-        if fits(&with(middle)) { fitting = middle } else { failing = middle }
+        if fits(middle) { fitting = middle } else { failing = middle }
     }
-    Some(WouldFit::LessMemory(fitting * size))
+    let next = (fitting + 1..asked.min(fitting + 1 + NEXT)).rev().find(|pages| fits(*pages));
+    Some(WouldFit::LessMemory(next.unwrap_or(fitting) * size))
 }
 
 /// The most vCPUs with which it fits, the memory as asked.
-fn fewer_vcpus(request: &Request, fits: impl Fn(&Request) -> bool) -> Option<WouldFit> {
+fn fewer_vcpus(
+    request: &Request,
+    few_seats: Option<u32>,
+    fits: impl Fn(&Request) -> bool,
+) -> Option<WouldFit> {
     let with = |vcpus: u32| Request { vcpus, ..request.clone() };
-    (1..request.vcpus).rev().find(|vcpus| fits(&with(*vcpus))).map(WouldFit::FewerVcpus)
+    let most = (request.vcpus - 1).min(few_seats.unwrap_or(u32::MAX));
+    (1..=most).rev().find(|vcpus| fits(&with(*vcpus))).map(WouldFit::FewerVcpus)
 }

@@ -14,11 +14,12 @@
 //! kernel then takes its default of 10 and 20, and is not given numbers that nobody measured.
 
 use crate::Notes;
+use crate::guest_cpu::Shown;
 use crate::memory::Home;
 use crate::situation::Situation;
 use numawise_model::{
-    Binding, FindingKind, GuestCpuTopology, NodeSet, Pnode, Refusal, Severity, Topology, VcpuSet,
-    VirtualTopology, Vnode, VnumaNode,
+    Binding, FindingKind, NodeSet, Pnode, Refusal, Severity, Topology, VcpuSet, VirtualTopology,
+    Vnode, VnumaNode,
 };
 use std::collections::BTreeMap;
 
@@ -115,7 +116,7 @@ pub fn virtual_topology(
     situation: &Situation,
     cells: Vec<Cell>,
     homes: &[Home],
-    (cpu, emulate_l3): (GuestCpuTopology, bool),
+    Shown { cpu, emulate_l3, l3_level }: Shown,
     notes: &mut Notes,
 ) -> VirtualTopology {
     let table = distances(situation.topology, &cells);
@@ -135,7 +136,7 @@ pub fn virtual_topology(
             distances: rows.next().unwrap_or_default(),
         })
         .collect();
-    VirtualTopology { nodes, cpu, emulate_l3 }
+    VirtualTopology { nodes, cpu, emulate_l3, l3_level }
 }
 
 /// One row per cell; `None` where the host does not tell all of them.

@@ -2,8 +2,8 @@
 //! so the counts are checked against the checked-in schema in `plan.rs`.
 
 use crate::every_host_finding::of_whole_hosts;
-use numawise_model::finding::SetKind;
-use numawise_model::guest::GuestCell;
+use numawise_model::finding::{L3Untold, SetKind};
+use numawise_model::guest::{CacheLevel, GuestCell};
 use numawise_model::placement::{
     Footprint, Lost, MemoryReach, NodeConstraint, NodeLack, Preference,
 };
@@ -119,6 +119,13 @@ pub fn reasons() -> Vec<Reason> {
         Reason::KeepsFrozenTopology,
         Reason::Unbound,
         Reason::MemoryOnlyNodesLeftOut { nodes: nodes("2-3") },
+        Reason::MemoryOnlyUsed {
+            vnode: Vnode(0),
+            cpu_node: Pnode(1),
+            nodes: nodes("2"),
+            distance: Some(13),
+        },
+        Reason::L3BySmpCache { level: CacheLevel::Core, vcpus_each: 1 },
         Reason::BestPlace {
             nodes: nodes("0,2"),
             score: Score { areas: 2, distance: 448, l3: [2, 0, 4], id_sum: 77, ..Score::default() },
@@ -232,8 +239,13 @@ fn of_plans() -> Vec<FindingKind> {
         K::SharesCpus { cpus: some.clone(), with: owners() },
         K::EmulatorOnVcpuCpus { cpus: some },
         K::EmulatorLacksMemoryNode { node },
+        K::PrefillWithoutCpus { node },
         K::MaxSocketsCrossesNodes { sockets: 2, vnode },
         K::GuestL3Differs { host_domains: 4, guest_domains: 1 },
+        K::GuestL3Untold { why: L3Untold::Unequal { vcpus: vec![3, 3, 2] } },
+        K::GuestL3Untold { why: L3Untold::Scattered },
+        K::GuestL3Untold { why: L3Untold::OtherThanSockets { vcpus_each: 8, in_socket: 4 } },
+        K::GuestL3Untold { why: L3Untold::NoSmpCache { why: "QEMU 7.2".to_owned() } },
         K::GuestSmtHidden { host_threads: 2 },
         K::VcpusInterleaved { vnode },
         K::CellsShareNode { node, cells: 2 },
@@ -266,6 +278,10 @@ fn of_guests() -> Vec<FindingKind> {
         K::GuestSeesOtherNodes { expected: 2, seen: 1 },
         K::GuestNodeVcpus { vnode: Vnode(1), expected: vcpus("2-3"), seen: vcpus("2") },
         K::GuestNodeDistances { vnode: Vnode(1), expected: vec![21, 10], seen: vec![20, 10] },
+        K::GuestSeesOtherL3 {
+            expected: vec![vcpus("0-3")],
+            seen: vec![vcpus("0-1"), vcpus("2-3")],
+        },
         K::GuestNodeMemory { vnode: Vnode(1), expected_bytes: 1 << 40, seen_bytes: 1 << 39 },
         K::GuestUndefined,
         K::GuestUnreadable { why: "two vcpu elements".to_owned() },

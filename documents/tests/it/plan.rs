@@ -29,6 +29,7 @@ pub fn plan_with_everything() -> Plan {
             nodes: cells().into_iter().map(vnuma_node).collect(),
             cpu: cpu_topology(),
             emulate_l3: true,
+            l3_level: None,
         }),
         cpu_before: Some(cpu_topology()),
         helpers: HelperPlacement {
@@ -78,6 +79,8 @@ fn request(policy: Policy, memory_mode: MemoryMode) -> Request {
         memory_mode,
         new_topology: true,
         fix_guest: false,
+        memory_only: None,
+        guest_cache: None,
     }
 }
 

@@ -71,7 +71,7 @@ fn an_unknown_field() {
         "\"emulate_l3\": true",
         "\"emulate_l2\": true",
         expect![
-            "numawise.plan: emulate_l2: unknown field `emulate_l2`, expected one of `schema`, `version`, `id`, `host`, `guest`, `request`, `binding`, `binding_mode`, `vnuma`, `guest_topology`, `emulate_l3`, `guest_topology_before`, `helpers`, `claims`, `fixes`, `changes`, `requires`, `levels`, `reasons`, `findings` at line 86 column 14"
+            "numawise.plan: emulate_l2: unknown field `emulate_l2`, expected one of `schema`, `version`, `id`, `host`, `guest`, `request`, `binding`, `binding_mode`, `vnuma`, `guest_topology`, `emulate_l3`, `guest_l3_level`, `guest_topology_before`, `helpers`, `claims`, `fixes`, `changes`, `requires`, `levels`, `reasons`, `findings` at line 86 column 14"
         ],
     );
 }

@@ -50,6 +50,7 @@ fn what_was_seen_of_a_guest_comes_back() {
         pages: pages.clone(),
         pages_by_vnode: Some(BTreeMap::from([(Vnode(0), pages)])),
         guest_cells: Some(cells()),
+        guest_l3: None,
         vcpu_cgroup: BTreeMap::from([(Vcpu(0), cpus("32-33"))]),
         unseen: vec![Unseen { what: Sight::GuestNodes, why: "no agent".to_owned() }],
     };

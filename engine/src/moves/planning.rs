@@ -147,6 +147,7 @@ impl Engine<'_> {
             cpu_before: guest.cpu_before,
             frozen: guest.frozen.as_ref(),
             held: &PageCounts::new(),
+            smp_cache: None,
             stamp: Stamp {
                 plan: ids.plan,
                 claims: ids.claims,
@@ -164,7 +165,7 @@ impl Engine<'_> {
         };
         let ways = requests(guest, situation, pools);
         // Rules name pCPUs of the host that it leaves: that they do not fit says little.
-        let named = |request: &Request| !matches!(request.policy, Policy::Smart);
+        let named = |request: &Request| !matches!(request.policy, Policy::Smart | Policy::Best(_));
         let mut why = Vec::new();
         for request in &ways {
             match try_way(&inputs, request) {
@@ -272,6 +273,7 @@ fn keep(
     }
     topology.cpu = frozen.cpu;
     topology.emulate_l3 = config.l3_cache_mode.as_deref() == Some("emulate");
+    topology.l3_level = config.l3_level();
     let (same_nodes, same_cpu) =
         (topology.cells() == config.cells, Some(topology.cpu) == config.cpu_topology);
     plan.changes.retain(|change| match change.what {

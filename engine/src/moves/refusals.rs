@@ -177,5 +177,6 @@ fn sees_other(live: &GuestConfig, stored: &GuestConfig) -> bool {
         || live.cpu_topology != stored.cpu_topology
         || live.hugepages != stored.hugepages
         || live.l3_cache_mode != stored.l3_cache_mode
+        || live.smp_cache != stored.smp_cache
         || live.max_memory != stored.max_memory
 }

@@ -6,6 +6,7 @@
 
 use super::planning::MovingGuest;
 use crate::loop_parts::Situation;
+use numawise_model::placement::Best;
 use numawise_model::{
     CpuPools, MemoryMode, MoveRefusal, PageSize, Pnode, Policy, Request, VcpuSet,
 };
@@ -30,7 +31,9 @@ pub(super) fn requests(
                 policies.extend(assigned(&groups, left, pick).map(Policy::OnNode));
             }
         }
-        policies.push(Policy::Smart);
+        // `smart` may take CPUs that are kept for the host; it is left to those who share pCPUs.
+        let shares = first.shared || first.overcommit;
+        policies.push(if shares { Policy::Smart } else { Policy::Best(Best::default()) });
     }
     let mut requests: Vec<Request> = Vec::new();
     for policy in policies {
@@ -69,7 +72,7 @@ fn in_force(guest: &MovingGuest) -> Request {
         vcpus: config.vcpus_max,
         memory_bytes: config.memory_bytes,
         page_size: pages.map_or(base, |size| size.unwrap_or(PageSize::HUGE_2M)),
-        policy: Policy::Smart,
+        policy: Policy::Best(Best::default()),
         shared: false,
         overcommit: false,
         vnuma: !config.cells.is_empty(),
@@ -78,6 +81,8 @@ fn in_force(guest: &MovingGuest) -> Request {
         memory_mode: MemoryMode::Strict,
         new_topology: false,
         fix_guest: false,
+        memory_only: None,
+        guest_cache: None,
     }
 }
 

@@ -106,8 +106,10 @@ pub fn finding(kind: &K, simulated: bool) -> Said {
         K::EmulatorBesideVcpus { cpus } => plan::emulator_beside_vcpus(cpus),
         K::EmulatorOnVcpuCpus { cpus } => plan::emulator_on_vcpu_cpus(cpus),
         K::EmulatorLacksMemoryNode { node } => plan::emulator_lacks_memory_node(*node),
+        K::PrefillWithoutCpus { node } => plan::prefill_without_cpus(*node),
         K::MaxSocketsCrossesNodes { sockets, vnode } => plan::max_sockets(*sockets, *vnode),
         K::GuestL3Differs { host_domains: h, guest_domains: g } => plan::guest_l3_differs(*h, *g),
+        K::GuestL3Untold { why } => plan::guest_l3_untold(why),
         K::GuestSmtHidden { host_threads } => plan::guest_smt_hidden(*host_threads),
         K::VcpusInterleaved { vnode } => plan::vcpus_interleaved(*vnode),
         K::CellsShareNode { node, cells } => plan::cells_share_node(*node, *cells),
@@ -142,6 +144,7 @@ pub fn finding(kind: &K, simulated: bool) -> Said {
         K::GuestNodeDistances { vnode, expected, seen } => {
             guest::sees_other_distances(*vnode, expected, seen)
         }
+        K::GuestSeesOtherL3 { expected, seen } => guest::other_l3(expected, seen),
         K::GuestNodeMemory { vnode, expected_bytes, seen_bytes } => {
             guest::sees_other_memory(*vnode, *expected_bytes, *seen_bytes)
         }

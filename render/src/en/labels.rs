@@ -21,6 +21,7 @@ pub const TO_DO: &str = "to do";
 pub const OR: &str = "or";
 pub const REFUSED: &str = "refused";
 pub const STALE: &str = "stale";
+pub const REMARK: &str = "remark:";
 pub const NO_FINDINGS: &str = "no findings";
 pub const NO_GUESTS: &str = "no guests";
 pub const NO_USAGE: &str = "no use has been sampled yet; `numawise host usage --watch` samples it, the first average \

@@ -1,12 +1,12 @@
 //! The search for the best place: what was asked, what it chose, and what lost.
 
 use super::{and, nodes, pcpus, verb};
-use crate::quantity::{bytes, count};
+use crate::quantity::{bytes, count, pages};
 use numawise_model::placement::{
     Best, DevicePolicy, EmulatorPolicy, Footprint, L3Policy, Lost, MemoryReach, NodeConstraint,
     NodeLack, PartingFound, Preference, Proof, Score, SmtPolicy, Split,
 };
-use numawise_model::{CpuSet, NodeSet};
+use numawise_model::{CpuSet, NodeSet, PageSize};
 
 /// The options that a request differs from the usual by, as they are typed.
 pub fn asked(best: &Best) -> Vec<String> {
@@ -118,26 +118,34 @@ pub fn worse(lost: &Lost) -> String {
     )
 }
 
-pub fn cannot(lack: &NodeLack) -> String {
-    format!("node {} alone cannot: {}", lack.node, lacking(lack))
+pub fn cannot(lack: &NodeLack, size: Option<PageSize>) -> String {
+    format!("node {} alone cannot: {}", lack.node, lacking(lack, size))
 }
 
-/// The constraint that binds on a node, with what there is.
-pub fn lacking(lack: &NodeLack) -> String {
+/// The constraint that binds on a node, with what there is: pages too, where they are known.
+pub fn lacking(lack: &NodeLack, size: Option<PageSize>) -> String {
+    let left =
+        lack.pages.map(|left| match size.map(|size| (size, left.checked_mul(size.bytes()))) {
+            Some((size, _)) if size.is_huge() => pages(left, size),
+            Some((_, Some(memory))) => bytes(memory),
+            _ => count(left, "page"),
+        });
+    let left = left.map_or_else(String::new, |left| format!(", {left} left"));
+    format!("{}{left}", binding(lack))
+}
+
+fn binding(lack: &NodeLack) -> String {
     let free = match lack.free.len() {
         0 => "no free pCPU".to_owned(),
         n => format!("{} free ({})", count(n as u64, "pCPU"), lack.free),
     };
     match lack.binding {
         NodeConstraint::Seats => format!("room for {}, {free}", count(lack.seats.into(), "vCPU")),
-        NodeConstraint::Memory => {
-            format!("{} left, {free}", count(lack.pages.unwrap_or(0), "page"))
-        }
-        NodeConstraint::Other => {
-            format!(
-                "{free}; what else was asked for is not there (devices, L3 domains, a pCPU for the emulator)"
-            )
-        }
+        NodeConstraint::Memory => free,
+        NodeConstraint::Devices => format!("not near the devices, {free}"),
+        NodeConstraint::L3Domains => format!("not so many L3 domains with room, {free}"),
+        NodeConstraint::EmulatorCpu => format!("no pCPU over for the emulator alone, {free}"),
+        NodeConstraint::Other => format!("what is there does not come together, {free}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{are, n_vcpus, nodes, numbers, owner, pcpus, placement, vcpus, verb, vnode};
 use crate::quantity::{count, pages};
 use numawise_model::reason::{EmulatorChoice, Exclusion, Reason as R};
-use numawise_model::{CpuSet, Id};
+use numawise_model::{CpuSet, Id, NodeSet};
 
 pub fn reason(reason: &R) -> String {
     match reason {
@@ -39,7 +39,7 @@ pub fn reason(reason: &R) -> String {
             pages(*n, *page_size)
         ),
         R::MemoryFromNeighbour { vnode: of, cpu_node, memory_node, distance } => format!(
-            "node {cpu_node} has no memory, so {} gets it from the nearest node that has, node \
+            "node {cpu_node} has no memory that may be used, so {} gets it from the nearest node that has, node \
              {memory_node} ({})",
             vnode(*of),
             distance.map_or_else(|| "distance unknown".to_owned(), |d| format!("distance {d}"))
@@ -71,21 +71,36 @@ pub fn reason(reason: &R) -> String {
         }
         R::BestPlace { nodes, score, proof } => placement::best_place(nodes, score, *proof),
         R::WorsePlace { place } => placement::worse(place),
-        R::NodeCannot { lack } => placement::cannot(lack),
+        R::NodeCannot { lack } => placement::cannot(lack, None),
         R::SideBySide { compact, spread } => placement::side_by_side(*compact, *spread),
         R::MemoryReach { reach } => placement::reach(reach),
         R::SiblingsKeptIdle { cpus } => placement::kept_idle(cpus),
         R::IsolatedFirst { cpus } => placement::isolated_first(cpus),
         R::Unbound => "no binding is asked for: the guest may run on every CPU".to_owned(),
-        R::MemoryOnlyNodesLeftOut { nodes: out } => {
-            format!(
-                "{} {} only memory and {} left out",
-                nodes(out),
-                verb(out, "has", "have"),
-                are(out)
-            )
+        R::L3BySmpCache { level, vcpus_each } => l3_by_level(level.as_str(), *vcpus_each),
+        R::MemoryOnlyUsed { vnode: of, cpu_node, nodes: from, distance } => {
+            format!("{} of node {cpu_node} {}", vnode(*of), from_only(from, *distance))
         }
+        R::MemoryOnlyNodesLeftOut { nodes: out } => left_out(out),
     }
+}
+
+fn l3_by_level(level: &str, vcpus_each: u32) -> String {
+    let each = count(u64::from(vcpus_each), "vCPU");
+    format!(
+        "QEMU's smp-cache puts an L3 at each guest {level}, {each}: each is an L3 domain of the host"
+    )
+}
+
+fn from_only(from: &NodeSet, distance: Option<u32>) -> String {
+    let far = distance.map_or_else(String::new, |d| format!(", distance {d} from it"));
+    let has = verb(from, "has", "have");
+    format!("takes memory from {}, which {has} only memory{far}: asked for", nodes(from))
+}
+
+fn left_out(out: &NodeSet) -> String {
+    let has = verb(out, "has", "have");
+    format!("{} {has} only memory and {} left out", nodes(out), are(out))
 }
 
 fn in_order<I: Id>(ids: &[I], joined_by: &str) -> String {

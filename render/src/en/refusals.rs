@@ -75,6 +75,7 @@ pub fn refusal(refusal: &R) -> Said {
         R::MemoryNotAllowed { node, allowed, limited_by } => {
             memory::not_allowed(*node, allowed, limited_by.as_deref())
         }
+        R::NotMemoryOnly { asked, usable } => memory::not_memory_only(asked, usable),
         R::NoMemoryAnywhere { vnode } => memory::nowhere(*vnode),
         R::VcpuHotplug { current, maximum } => guest::vcpu_hotplug(*current, *maximum),
         R::MemoryHotplug { slots } => guest::memory_hotplug(*slots),

@@ -1,5 +1,6 @@
 //! The page: its size, style sheet, title, and the few shapes that are drawn on it.
 
+use crate::captions::printable_lines;
 use svg::Document;
 use svg::node::Text as TextNode;
 use svg::node::element::{Description, Group, Path, Rectangle, Style, Text, Title};
@@ -123,7 +124,8 @@ pub fn page(width: f64, height: f64, title: &str, description: &str, content: Gr
 
 /// Characters that XML cannot hold at all are shown as a replacement; the crate escapes the rest.
 fn clean(words: &str) -> String {
-    let bad = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{fffe}' | '\u{ffff}');
+    let bad = |c: char| matches!(c, '\u{fffe}' | '\u{ffff}');
+    let words = printable_lines(words);
     words.chars().map(|c| if bad(c) { '\u{fffd}' } else { c }).collect()
 }
 

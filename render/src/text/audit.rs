@@ -1,9 +1,10 @@
 //! An audit: each finding with the rule it belongs to, why that costs and what to do; a line that sums
 //! up; what was not looked at. And the essays of the rules.
 
-use super::frame::{printable, wrap};
+use super::frame::wrap;
 use super::said::{meaning, paragraph};
 use super::simulated_suffix;
+use crate::captions::printable;
 use crate::en::{self, audits, rules as words};
 use crate::look::Look;
 use numawise_model::{Audit, AuditRule, Finding};

@@ -2,6 +2,7 @@
 
 use super::said::paragraph;
 use super::tables::{drawn, plain_table};
+use crate::captions::printable;
 use crate::en;
 use crate::look::Look;
 use crate::style::Meaning;
@@ -65,8 +66,9 @@ pub fn fleet_places(places: &[FleetPlace], look: &Look) -> String {
     let header = [request, host].into_iter().chain(racks.then_some(rack));
     table.set_header(header.chain([nodes, pcpus, l3]));
     for place in places {
-        let rack = racks.then(|| place.rack.clone().unwrap_or_else(|| "-".to_owned()));
-        let cells = [place.request.clone(), place.host.clone()].into_iter().chain(rack);
+        let rack = racks.then(|| place.rack.as_deref().map_or_else(|| "-".to_owned(), printable));
+        let cells = [&place.request, &place.host].map(|name| printable(name));
+        let cells = cells.into_iter().chain(rack);
         table.add_row(cells.chain([
             place.nodes.to_string(),
             place.pcpus.to_string(),
@@ -96,11 +98,11 @@ pub fn fleet_moves(moves: &[FleetMove], look: &Look) -> String {
     for (step, one) in (1..).zip(moves) {
         table.add_row([
             step.to_string(),
-            one.guest.clone(),
+            printable(&one.guest),
             en::fleet::kind(one).to_owned(),
-            one.from.clone(),
+            printable(&one.from),
             one.pcpus_now.to_string(),
-            one.to.clone(),
+            printable(&one.to),
             one.nodes.to_string(),
             one.pcpus.to_string(),
         ]);

@@ -1,7 +1,7 @@
 //! Frames of box-drawing characters and the fitting of words into them. Widths count characters:
 //! everything drawn here is one column wide, and painting happens after the measuring.
 
-use crate::captions::cut;
+use crate::captions::{cut, printable};
 use crate::look::Look;
 use crate::style::Meaning;
 
@@ -84,17 +84,13 @@ pub fn joined(title: &str, body: Vec<Line>, width: usize, port: Port, look: &Loo
     lines
 }
 
-/// A capture made elsewhere may hold anything: no control character of it reaches the terminal.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
 /// Broken into lines at blanks and after commas; what has neither is broken where it must be.
 pub fn wrap(text: &str, columns: usize, indent: usize) -> Vec<String> {
     let columns = columns.max(indent + 8);
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for piece in pieces(text) {
+    let text = printable(text);
+    for piece in pieces(&text) {
         let mut piece = piece.to_owned();
         loop {
             let used = line.chars().count();

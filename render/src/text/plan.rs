@@ -136,7 +136,13 @@ pub fn changes(plan: &Plan, look: &Look) -> String {
 pub fn reasons(plan: &Plan, look: &Look) -> String {
     let mut text = look.paint(Meaning::Title, labels::REASONS) + &simulated_suffix(look) + "\n";
     for (index, reason) in plan.reasons.iter().enumerate() {
-        text += &format!("{:>3}. {}\n", index + 1, en::reasons::reason(reason));
+        let said = match reason {
+            Reason::NodeCannot { lack } => {
+                en::placement::cannot(lack, Some(plan.request.page_size))
+            }
+            reason => en::reasons::reason(reason),
+        };
+        text += &format!("{:>3}. {said}\n", index + 1);
     }
     text
 }

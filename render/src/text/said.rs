@@ -1,7 +1,7 @@
 //! Findings, refusals, events and other sentences, one under the other.
 
-use super::frame::printable;
 use super::simulated_suffix;
+use crate::captions::printable;
 use crate::en::{self, Said, labels};
 use crate::look::Look;
 use crate::style::Meaning;
@@ -55,6 +55,23 @@ pub fn refusals(refusals: &[Refusal], look: &Look) -> String {
     let head = look.paint(Meaning::Error, &format!("{}:", labels::REFUSED));
     let said = refusals.iter().map(en::refusals::refusal);
     said.map(|said| paragraph(&format!("{head} "), &said, look)).collect()
+}
+
+/// The same for a command: what it has no option for is to be done in the guest's definition, or with
+/// `bind`, and is told so. `has` and `bind_has` know options by name, like `--memory`.
+pub fn refusals_for(
+    refusals: &[Refusal],
+    has: &dyn Fn(&str) -> bool,
+    bind_has: &dyn Fn(&str) -> bool,
+    look: &Look,
+) -> String {
+    let head = look.paint(Meaning::Error, &format!("{}:", labels::REFUSED));
+    let told = |refusal: &Refusal| {
+        let mut said = en::refusals::refusal(refusal);
+        said.ways = said.ways.iter().map(|way| en::way_for(way, has, bind_has)).collect();
+        paragraph(&format!("{head} "), &said, look)
+    };
+    refusals.iter().map(told).collect()
 }
 
 /// What a stale plan needed and no longer finds.

@@ -3,7 +3,7 @@
 use super::frame::wrap;
 use super::host::bar;
 use super::simulated_suffix;
-use crate::captions::cut;
+use crate::captions::{cut, printable};
 use crate::en::labels;
 use crate::layout::{HostLayout, NodeBlock, mean_use};
 use crate::look::{GuestRow, Look};
@@ -24,7 +24,7 @@ pub fn guests(rows: &[GuestRow], look: &Look) -> String {
         let nodes = if row.nodes.is_empty() { "-".to_owned() } else { row.nodes.to_string() };
         let owner = owned.then(|| labels::row_owner(row.owner));
         let cells = [
-            row.name.clone(),
+            printable(&row.name),
             labels::guest_state(row.state).to_owned(),
             labels::row_binding(&row.pcpus, row.vcpus, row.mode),
             nodes,

@@ -3,7 +3,7 @@
 use crate::hosts::*;
 use expect_test::expect;
 use numawise_model::event::WatchEvent;
-use numawise_model::finding::SetKind;
+use numawise_model::finding::{L3Untold, SetKind};
 use numawise_model::{
     Finding, FindingKind as F, PageSize, Pcpu, Pnode, Severity, Sight, Subject, Unseen, Vcpu, Vnode,
 };
@@ -69,11 +69,25 @@ fn plan_findings() -> Vec<(F, Vec<&'static str>)> {
         (F::SharesCpus { cpus: cpus("0-3"), with: vec![web()] }, vec!["0-3", "guest web01"]),
         (F::EmulatorOnVcpuCpus { cpus: cpus("32-63") }, vec!["32-63"]),
         (F::EmulatorLacksMemoryNode { node: Pnode(1) }, vec!["node 1"]),
+        (F::PrefillWithoutCpus { node: Pnode(8) }, vec!["node 8", "--page-size 4K"]),
         (
             F::MaxSocketsCrossesNodes { sockets: 2, vnode: Vnode(1) },
             vec!["2 sockets", "vNUMA node 1", "--max-sockets"],
         ),
         (F::GuestL3Differs { host_domains: 6, guest_domains: 2 }, vec!["6 L3 domains", "2"]),
+        (
+            F::GuestL3Untold { why: L3Untold::Unequal { vcpus: vec![3, 3, 2] } },
+            vec!["3, 3, 2", "--l3 N"],
+        ),
+        (F::GuestL3Untold { why: L3Untold::Scattered }, vec!["neighbours", "--policy compact"]),
+        (
+            F::GuestL3Untold { why: L3Untold::OtherThanSockets { vcpus_each: 8, in_socket: 4 } },
+            vec!["8 vCPUs", "socket has 4", "--vnodes"],
+        ),
+        (
+            F::GuestL3Untold { why: L3Untold::NoSmpCache { why: "refused it".to_owned() } },
+            vec!["smp-cache", "refused it", "10.0"],
+        ),
         (F::GuestSmtHidden { host_threads: 2 }, vec!["2"]),
         (F::VcpusInterleaved { vnode: Vnode(1) }, vec!["vNUMA node 1"]),
         (F::CellsShareNode { node: Pnode(0), cells: 2 }, vec!["2 vNUMA nodes", "node 0"]),
@@ -139,6 +153,13 @@ fn guest_findings() -> Vec<(F, Vec<&'static str>)> {
         (
             F::GuestNodeDistances { vnode, expected: vec![21, 10], seen: vec![20, 10] },
             vec!["vNUMA node 1", "21, 10", "20, 10"],
+        ),
+        (
+            F::GuestSeesOtherL3 {
+                expected: vec![vcpus("0-1"), vcpus("2-3")],
+                seen: vec![vcpus("0-3")],
+            },
+            vec!["0-1 | 2-3", "0-3", "host-passthrough"],
         ),
         (
             F::GuestNodeMemory { vnode, expected_bytes: 8 << 30, seen_bytes: 6 << 30 },

@@ -141,6 +141,14 @@ fn memory_refusals() -> Vec<(R, Vec<&'static str>)> {
             R::MemoryNotAllowed { node: Pnode(1), allowed: nodes("0"), limited_by: None },
             vec!["node 1", "node 0", "cpuset.mems"],
         ),
+        (
+            R::NotMemoryOnly { asked: nodes("0-1"), usable: nodes("4-7") },
+            vec!["nodes 0-1", "--memory-only 4-7", "--memory-only near"],
+        ),
+        (
+            R::NotMemoryOnly { asked: nodes(""), usable: nodes("") },
+            vec!["no node with memory and without CPUs", "leave --memory-only out"],
+        ),
         (R::NoMemoryAnywhere { vnode: Vnode(0) }, vec!["vNUMA node 0"]),
     ]
 }

@@ -3,6 +3,7 @@
 use crate::hosts::*;
 use expect_test::expect;
 use numawise_model::event::Recovery;
+use numawise_model::guest::CacheLevel;
 use numawise_model::reason::{EmulatorChoice, Exclusion};
 use numawise_model::{
     Change, ChangedPart, Effect, Event, Finding, FindingKind as F, ForeignOwner, GuestFix, Manager,
@@ -16,6 +17,13 @@ fn reasons_read_well() {
     let reasons = vec![
         Reason::NodeOrder { nodes: vec![Pnode(1), Pnode(0)] },
         Reason::MemoryOnlyNodesLeftOut { nodes: nodes("2") },
+        Reason::MemoryOnlyUsed {
+            vnode: Vnode(0),
+            cpu_node: Pnode(0),
+            nodes: nodes("2"),
+            distance: Some(13),
+        },
+        Reason::L3BySmpCache { level: CacheLevel::Core, vcpus_each: 1 },
         Reason::NodeFree { node: Pnode(1), free: cpus("32-63") },
         Reason::NodeFree { node: Pnode(0), free: cpus("") },
         Reason::Excluded { cpus: cpus("64"), why: Exclusion::Offline },
@@ -55,29 +63,31 @@ fn reasons_read_well() {
         why:
           1. nodes are filled in the order 1, then 0
           2. node 2 has only memory and is left out
-          3. node 1 has 32 pCPUs free: 32-63
-          4. node 0 has no free pCPU
-          5. pCPU 64 is left out: offline
-          6. pCPU 65 is left out: not allowed here
-          7. pCPU 0 is left out: reserved for the host
-          8. pCPU 1 is left out: not in the set for such guests (config.toml)
-          9. pCPU 2 is left out: held by guest web01
-         10. pCPUs 8-9 are left out: in no NUMA node
-         11. vCPUs 0-31 go to node 1: pCPUs 32-63
-         12. every pCPU is taken, so the fill begins again at node 1 with vCPUs 64-69 (over-commit)
-         13. vCPUs 0-20 are bound by 2 rules, word for word
-         14. vNUMA node 0 gets 65536 x 2M (128 GiB) from node 1: memory is shared out by vCPU count in whole pages
-         15. node 1 has no memory, so vNUMA node 0 gets it from the nearest node that has, node 0 (distance 21)
-         16. 3 guest sockets of 16 vCPUs: the largest size that divides the vNUMA nodes (32 and 16 vCPUs), so that no guest socket reaches over a node's edge
-         17. 3 sockets would follow the nodes; --max-sockets makes it 2
-         18. 2 dies of 8 vCPUs in the guest: each is an L3 domain of the host
-         19. 2 threads to a guest core: neighbouring vCPUs are SMT siblings on the host
-         20. the emulator runs on pCPUs 0,32: reserved CPUs on the guest's nodes, away from its vCPUs
-         21. the emulator runs on pCPUs 1-31: the guest's own, since none are set aside on its nodes
-         22. the emulator runs on pCPUs 0,33: reserved CPUs, and the guest's own on nodes that have none, since memory is prepared on each node by a thread that may run there
-         23. vNUMA is off as asked: the binding stands alone
-         24. the guest keeps the topology it has been running with
-         25. no binding is asked for: the guest may run on every CPU
+          3. vNUMA node 0 of node 0 takes memory from node 2, which has only memory, distance 13 from it: asked for
+          4. QEMU's smp-cache puts an L3 at each guest core, 1 vCPU: each is an L3 domain of the host
+          5. node 1 has 32 pCPUs free: 32-63
+          6. node 0 has no free pCPU
+          7. pCPU 64 is left out: offline
+          8. pCPU 65 is left out: not allowed here
+          9. pCPU 0 is left out: reserved for the host
+         10. pCPU 1 is left out: not in the set for such guests (config.toml)
+         11. pCPU 2 is left out: held by guest web01
+         12. pCPUs 8-9 are left out: in no NUMA node
+         13. vCPUs 0-31 go to node 1: pCPUs 32-63
+         14. every pCPU is taken, so the fill begins again at node 1 with vCPUs 64-69 (over-commit)
+         15. vCPUs 0-20 are bound by 2 rules, word for word
+         16. vNUMA node 0 gets 65536 x 2M (128 GiB) from node 1: memory is shared out by vCPU count in whole pages
+         17. node 1 has no memory, so vNUMA node 0 gets it from the nearest node that has, node 0 (distance 21)
+         18. 3 guest sockets of 16 vCPUs: the largest size that divides the vNUMA nodes (32 and 16 vCPUs), so that no guest socket reaches over a node's edge
+         19. 3 sockets would follow the nodes; --max-sockets makes it 2
+         20. 2 dies of 8 vCPUs in the guest: each is an L3 domain of the host
+         21. 2 threads to a guest core: neighbouring vCPUs are SMT siblings on the host
+         22. the emulator runs on pCPUs 0,32: reserved CPUs on the guest's nodes, away from its vCPUs
+         23. the emulator runs on pCPUs 1-31: the guest's own, since none are set aside on its nodes
+         24. the emulator runs on pCPUs 0,33: reserved CPUs, and the guest's own on nodes that have none, since memory is prepared on each node by a thread that may run there
+         25. vNUMA is off as asked: the binding stands alone
+         26. the guest keeps the topology it has been running with
+         27. no binding is asked for: the guest may run on every CPU
     "#]].assert_eq(&text::reasons(&plan, &Look::default()));
 }
 

@@ -36,6 +36,11 @@ impl PrivateLibvirtd {
         or_skip(Root::find().and_then(|root| Self::from_root(&root)))
     }
 
+    /// The same with the libvirt and QEMU of a newer release, which has `smp-cache`.
+    pub fn start_newer() -> Option<Self> {
+        or_skip(Root::find_newer().and_then(|root| Self::from_root(&root)))
+    }
+
     /// Another host: it sees the first one's [`Self::folder`] too, and is on one network with it.
     pub fn start_beside(&self) -> Option<Self> {
         or_skip(Root::find().and_then(|root| Self::start_in(&root, Some(self))))

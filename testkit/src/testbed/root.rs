@@ -35,6 +35,23 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("guest-init.sh", include_str!("scripts/guest-init.sh")),
 ];
 
+/// A release with a QEMU that has `smp-cache` (10.0), for what the older one can only refuse. It has
+/// no kernel of its own: its tiny guest is the older root's.
+const NEWER_SUITE: &str = "trixie";
+
+const NEWER_PACKAGES: &[&str] = &[
+    "iproute2",
+    "libvirt-clients",
+    "libvirt-daemon",
+    "libvirt-daemon-driver-qemu",
+    "procps",
+    "qemu-system-x86",
+    "socat",
+    "systemd-standalone-tmpfiles",
+];
+
+const NEWER_SCRIPTS: &[(&str, &str)] = &[("furnish.sh", include_str!("scripts/furnish-newer.sh"))];
+
 /// A root that is complete: it got its name only when it was.
 #[derive(Clone, Debug)]
 pub struct Root {
@@ -50,12 +67,57 @@ impl Root {
         if root.path.is_dir() { Ok(root) } else { Err(Unavailable::NotPrepared { at: root.path }) }
     }
 
+    /// The root of the newer release, if it was prepared.
+    pub fn find_newer() -> Result<Self, Unavailable> {
+        can_be_used_here()?;
+        let root = Self::newer(Cache::of_user());
+        if root.path.is_dir() { Ok(root) } else { Err(Unavailable::NotPrepared { at: root.path }) }
+    }
+
     fn of(cache: Cache) -> Self {
         let mut parts = vec![SUITE];
         parts.extend(PACKAGES);
         parts.extend(SCRIPTS.iter().map(|(_, text)| *text));
         let path = cache.place("root", &parts);
         Self { cache, path }
+    }
+
+    fn newer(cache: Cache) -> Self {
+        let older = Self::of(cache.clone()).path.display().to_string();
+        let mut parts = vec![NEWER_SUITE, &older];
+        parts.extend(NEWER_PACKAGES);
+        parts.extend(NEWER_SCRIPTS.iter().map(|(_, text)| *text));
+        let path = cache.place("newer", &parts);
+        Self { cache, path }
+    }
+
+    /// Builds the root of the newer release unless it is there; the tiny guest comes from `self`.
+    pub fn prepare_newer(&self) -> Result<Self, Unavailable> {
+        let root = Self::newer(self.cache.clone());
+        if root.path.is_dir() {
+            return Ok(root);
+        }
+        let _lock = root.cache.lock("newer.lock")?;
+        if root.path.is_dir() {
+            return Ok(root);
+        }
+        root.cache.keep_only("newer", &root.path);
+        let part = root.path.with_extension("part");
+        let scripts = written(NEWER_SCRIPTS)?;
+        let _ = fs::remove_dir_all(&part);
+        let log = root.path.with_extension("log");
+        let what = (NEWER_SUITE, NEWER_PACKAGES);
+        mmdebstrap(what, &part, scripts.path(), None, &log)?;
+        let guest = part.join("opt/guest");
+        fs::create_dir_all(&guest).map_err(at("create", &guest))?;
+        for file in ["vmlinuz", "initrd"] {
+            let from = self.path.join("opt/guest").join(file);
+            // The kernel is a link within the root.
+            let from = if file == "vmlinuz" { self.path.join("opt/kernel/vmlinuz") } else { from };
+            fs::copy(&from, guest.join(file)).map_err(at("copy", &from))?;
+        }
+        finish(&part, &root.path)?;
+        Ok(root)
     }
 
     /// Builds the root unless it is there. Two at once: one waits and then finds it. Killed half
@@ -72,17 +134,13 @@ impl Root {
         }
         root.cache.keep_only("root", &root.path);
         let part = root.path.with_extension("part");
-        let scripts =
-            tempfile::tempdir().map_err(at("create a folder in", &std::env::temp_dir()))?;
-        for (name, text) in SCRIPTS {
-            let path = scripts.path().join(name);
-            fs::write(&path, text).map_err(at("write", &path))?;
-        }
+        let scripts = written(SCRIPTS)?;
         let log = root.path.with_extension("log");
         let mut made = Err(Unavailable::Lacks { what: "a mirror" });
         for mirror in mirrors() {
             let _ = fs::remove_dir_all(&part);
-            made = mmdebstrap(&part, scripts.path(), mirror.as_deref(), &log);
+            let what = (SUITE, PACKAGES);
+            made = mmdebstrap(what, &part, scripts.path(), mirror.as_deref(), &log);
             if made.is_ok() {
                 break;
             }
@@ -119,7 +177,17 @@ fn can_be_used_here() -> Result<(), Unavailable> {
     }
 }
 
+fn written(scripts: &[(&str, &str)]) -> Result<tempfile::TempDir, Unavailable> {
+    let folder = tempfile::tempdir().map_err(at("create a folder in", &std::env::temp_dir()))?;
+    for (name, text) in scripts {
+        let path = folder.path().join(name);
+        fs::write(&path, text).map_err(at("write", &path))?;
+    }
+    Ok(folder)
+}
+
 fn mmdebstrap(
+    (suite, packages): (&str, &[&str]),
     into: &Path,
     scripts: &Path,
     mirror: Option<&Path>,
@@ -136,9 +204,9 @@ fn mmdebstrap(
     for unread in ["doc", "man", "locale"] {
         command.arg(format!("--dpkgopt=path-exclude=/usr/share/{unread}/*"));
     }
-    command.arg(format!("--include={}", PACKAGES.join(",")));
+    command.arg(format!("--include={}", packages.join(",")));
     command.arg(format!("--customize-hook={furnish}"));
-    command.arg(SUITE).arg(into).args(mirror);
+    command.arg(suite).arg(into).args(mirror);
     // Inside its namespace nobody could tell this from another failure.
     let programs = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&programs).any(|dir| dir.join("mmdebstrap").is_file()) {

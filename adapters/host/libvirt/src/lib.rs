@@ -22,6 +22,7 @@ mod order;
 mod owned;
 mod patch;
 pub mod probe;
+mod qemu_args;
 mod read;
 mod revert;
 mod secrets;

@@ -12,7 +12,7 @@ use crate::error::DomainXmlError;
 use crate::sheet::{Sheet, attr_value, named};
 use numawise_engine::ports::{Depth, DomainEditor, PortError, Processes};
 use numawise_model::{
-    GuestConfig, GuestFacts, GuestUuid, MappingFacts, Sight, ThreadFacts, Unseen, Vcpu,
+    GuestConfig, GuestFacts, GuestUuid, MappingFacts, Sight, ThreadFacts, Unseen, Vcpu, VcpuSet,
 };
 
 const FROM_AFAR: &str = "the host is reached over the network, and only its own kernel can tell: \
@@ -38,7 +38,13 @@ pub fn observe(
     if depth >= Depth::Guest && !config.cells.is_empty() {
         match channel(live_xml)? {
             Channel::Open => match agent::guest_cells(agent) {
-                Ok(cells) => facts.guest_cells = Some(cells),
+                Ok(cells) => {
+                    let mut vcpus = VcpuSet::new();
+                    cells.iter().for_each(|cell| vcpus.extend(&cell.vcpus));
+                    facts.guest_cells = Some(cells);
+                    // What the guest shows no file of is no part of what was asked for.
+                    facts.guest_l3 = agent::guest_l3(agent, &vcpus).unwrap_or_default();
+                }
                 Err(agent::AgentError::Cancelled) => return Err(PortError::Cancelled),
                 Err(error) => unseen(&mut facts, Sight::GuestNodes, error.to_string()),
             },

@@ -2,6 +2,7 @@
 
 use crate::error::DomainXmlError;
 use crate::note;
+use crate::qemu_args;
 use crate::sheet::{Sheet, attr, attr_value, children, whole_number};
 use crate::stable;
 use roxmltree::Node;
@@ -90,6 +91,14 @@ pub(crate) fn items<'a, 'x>(
         let meaning = Some(crate::sheet::text(node));
         items.insert(key, Item { node, meaning, text: sheet.text_of(node).to_owned() });
     }
+    if let Some(pair) = qemu_args::pair(sheet) {
+        for (node, place) in [(pair.option, 0), (pair.value, 1)] {
+            let number = Some(("smp-cache", place));
+            let key = Key { container: qemu_args::NAME, name: "arg", number, attribute: None };
+            let meaning = Some(stable::element(node));
+            items.insert(key, Item { node, meaning, text: sheet.text_of(node).to_owned() });
+        }
+    }
     if let Some(vcpu) = sheet.find(&["vcpu"])? {
         for name in VCPU_ATTRIBUTES {
             let Some(found) = attr(vcpu, name) else { continue };
@@ -107,7 +116,11 @@ pub(crate) fn container_node<'a, 'x>(
     sheet: &'a Sheet<'x>,
     container: &str,
 ) -> Result<Option<Node<'a, 'x>>, DomainXmlError> {
-    if container.is_empty() { Ok(Some(sheet.domain())) } else { sheet.find(&[container]) }
+    match container {
+        "" => Ok(Some(sheet.domain())),
+        qemu_args::NAME => Ok(qemu_args::find(sheet)),
+        _ => sheet.find(&[container]),
+    }
 }
 
 fn numbered(node: Node, attribute: Option<&'static str>) -> Option<(&'static str, u32)> {

@@ -4,8 +4,12 @@
 //! transient, and bound to the connection: it is gone when the command is, however that ends.
 
 use crate::connection::{DomainState, LibvirtHypervisor};
+use crate::markup::escape;
+use crate::qemu_args;
+use crate::sheet::{Sheet, attr_value, text};
 use numawise_engine::ports::{Cancel, PortError};
 use numawise_model::checkup::{Accelerator, DefectOutcome, ProbeOutcome};
+use numawise_model::guest::{CacheLevel, SmpCache, SmpCacheAbility};
 use numawise_model::{GuestUuid, Topology};
 use std::time::{Duration, Instant};
 
@@ -78,6 +82,47 @@ pub fn emulator_pin_defect(
             Ok(DefectOutcome::Present { said: last_line(&said) })
         }
         Err(PortError::Failed(why)) => Ok(DefectOutcome::NotTried { why }),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the QEMU of a definition takes `smp-cache` for an L3: its property is listed by versions
+/// and machines that refuse to use it, so a paused guest of the same emulator, machine and
+/// accelerator is started with the very argument. Whatever stands against that guest stands against
+/// the real one.
+pub fn smp_cache(hypervisor: &LibvirtHypervisor, xml: &str) -> Result<SmpCacheAbility, PortError> {
+    let sheet = Sheet::parse(xml)?;
+    if let Some(SmpCache::Others(text)) = qemu_args::read(&sheet) {
+        let why = format!("the guest has arguments of its own on it ('{text}')");
+        return Ok(SmpCacheAbility::No { why });
+    }
+    let kind = sheet.find(&["os", "type"])?;
+    let attribute = |name| {
+        let value = kind.and_then(|kind| attr_value(kind, name));
+        value.map_or_else(String::new, |value| format!(" {name}='{}'", escape(value, Some('\''))))
+    };
+    let emulator = sheet.find(&["devices", "emulator"])?.map(text).unwrap_or_default();
+    let emulator = match emulator.trim() {
+        "" => String::new(),
+        path => format!("<emulator>{}</emulator>", escape(path, None)),
+    };
+    let xml = format!(
+        "<domain type='{}'><name>{}</name><memory unit='MiB'>{MEMORY_MIB}</memory>\
+         <vcpu>2</vcpu><os><type{}{}>hvm</type></os><cpu><topology sockets='1' cores='2' \
+         threads='1'/></cpu><devices>{emulator}<controller type='usb' model='none'/>\
+         <memballoon model='none'/></devices>{}</domain>",
+        escape(attr_value(sheet.domain(), "type").unwrap_or("kvm"), Some('\'')),
+        name("cache"),
+        attribute("arch"),
+        attribute("machine"),
+        qemu_args::element(CacheLevel::Core),
+    );
+    match hypervisor.create_transient(&xml, true, true) {
+        Ok(guest) => {
+            hypervisor.destroy(&guest)?;
+            Ok(SmpCacheAbility::Yes)
+        }
+        Err(PortError::Failed(said)) => Ok(SmpCacheAbility::No { why: last_line(&said) }),
         Err(error) => Err(error),
     }
 }

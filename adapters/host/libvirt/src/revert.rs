@@ -11,6 +11,7 @@ use crate::markup::Markup;
 use crate::order;
 use crate::owned::{self, Item, Key};
 use crate::patch::{ChildChanges, Patch};
+use crate::qemu_args;
 use crate::sheet::{Sheet, attr_value};
 use numawise_engine::ports::{PortError, RevertError, UndoConflict};
 use std::collections::BTreeMap;
@@ -120,7 +121,10 @@ fn put_back_in(
     } else if !insert.is_empty() {
         insert.sort_by_key(|(rank, _)| *rank);
         let children = insert.into_iter().map(|(_, markup)| markup).collect();
-        let element = Markup::new(container).holding(children);
+        let element = match container {
+            qemu_args::NAME => qemu_args::container(children),
+            _ => Markup::new(container).holding(children),
+        };
         let rank = order::rank_in("domain", container, 0).unwrap_or((u32::MAX, 0));
         let insert = vec![(rank, element)];
         let changes = ChildChanges { remove: Vec::new(), insert, rank: order::rank, keep_empty };

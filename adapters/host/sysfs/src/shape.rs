@@ -1,6 +1,6 @@
 //! What is odd about a host, whichever source it came from. Nothing here changes the host.
 
-use numawise_model::{CpuSet, Finding, FindingKind, L3Domain, NodeSet, Pnode, Severity, Topology};
+use numawise_model::{CpuSet, Finding, FindingKind, Node, NodeSet, Pnode, Severity, Topology};
 use std::collections::BTreeSet;
 
 pub fn findings(topology: &Topology) -> Vec<Finding> {
@@ -103,13 +103,21 @@ fn caches(topology: &Topology, say: Say<'_>) {
     }
 }
 
-/// Firmware's "L3 as NUMA": each node with CPUs is one L3, and some package has several.
+/// Firmware's "L3 as NUMA": each node with CPUs is one L3 of several in its package, and some other is
+/// told to be nearer than divided memory is (12 and more).
 fn nodes_are_l3_domains(topology: &Topology) -> bool {
-    let is_node = |domain: &L3Domain| topology.nodes.iter().any(|node| node.cpus == domain.cpus);
-    let several = topology.packages.iter().any(|package| {
-        topology.l3_domains.iter().filter(|d| d.cpus.is_subset(&package.cpus)).count() > 1
-    });
-    several && topology.l3_domains.iter().all(is_node)
+    let with_cpus: Vec<&Node> =
+        topology.nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
+    let is_slice = |node: &&Node| {
+        let package = topology.packages.iter().find(|p| node.cpus.is_subset(&p.cpus));
+        let others = |other: &&&Node| {
+            other.id != node.id && package.is_some_and(|p| !p.cpus.is_disjoint(&other.cpus))
+        };
+        let near = |other: &&Node| topology.distance(node.id, other.id).is_some_and(|d| d < 12);
+        topology.l3_domains.iter().any(|domain| domain.cpus == node.cpus)
+            && with_cpus.iter().filter(others).any(near)
+    };
+    !with_cpus.is_empty() && with_cpus.iter().all(is_slice)
 }
 
 fn packages_and_cores(topology: &Topology, say: Say<'_>) {

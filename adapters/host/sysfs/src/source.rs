@@ -63,6 +63,11 @@ pub fn open(path: &Path) -> Result<Source, ReadError> {
     if metadata.is_dir() {
         return open_directory(path, shown);
     }
+    if !metadata.is_file() {
+        // A pipe or a terminal would be waited for without end.
+        let seen = "no file (a pipe, a socket or a device)".to_owned();
+        return Err(ReadError::NotAHost { path: shown, seen });
+    }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|source| not_found_or_io(&shown, source))?;
     file.take(MAX_ARCHIVE_BYTES + 1)

@@ -1,5 +1,6 @@
 //! Load for databases: MySQL and its family, PostgreSQL, SQLite.
 
+mod admin;
 mod catalog;
 mod drive;
 mod error;
@@ -11,7 +12,9 @@ mod session;
 mod sqlite;
 mod stream;
 mod target;
+pub mod tpcc;
 
+pub use admin::{Admin, AdminError, TextRow, Value};
 pub use drive::{Connected, Load, Rate, Spacing};
 pub use error::LoadError;
 pub use mysql::Ignored;

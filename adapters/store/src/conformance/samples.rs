@@ -130,6 +130,7 @@ fn topology() -> VirtualTopology {
         nodes: vec![node(0, 0, 3, 4, 1), node(1, 4, 5, 2, 0)],
         cpu: cpu(),
         emulate_l3: true,
+        l3_level: None,
     }
 }
 
@@ -150,6 +151,8 @@ fn request() -> Request {
         memory_mode: MemoryMode::Preferred,
         new_topology: true,
         fix_guest: true,
+        memory_only: None,
+        guest_cache: None,
     }
 }
 

@@ -72,7 +72,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
     let error = open_error(dir.path());
     assert!(matches!(&error, PortError::Unreadable(_)), "{error:?}");
     let text = error.to_string();
-    for wanted in ["numawise.db has schema version 99", "up to 2", "--state"] {
+    for wanted in ["numawise.db has schema version 99", "up to 3", "--state"] {
         assert!(text.contains(wanted), "{text}");
     }
     let version: i32 =

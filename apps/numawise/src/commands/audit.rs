@@ -134,6 +134,12 @@ fn of_capture(host: &str, args: &AuditArgs) -> Result<Audit> {
             running: false,
             persistent: true,
         };
+        let twice = guests.iter().any(|known: &KnownGuest| known.summary.uuid == summary.uuid);
+        if twice {
+            let (path, name) = (path.display(), &summary.name);
+            let text = format!("{path}: guest {name} was given already: give each guest once");
+            return Err(coded(USAGE, text));
+        }
         guests.push(KnownGuest { summary, xml, inactive, live: None });
     }
     Ok(audit_capture(&named.id, &named.host, &surroundings, guests))

@@ -113,6 +113,8 @@ pub fn request_of(
         memory_mode: MemoryMode::Strict,
         new_topology: false,
         fix_guest: false,
+        memory_only: None,
+        guest_cache: None,
     }
 }
 

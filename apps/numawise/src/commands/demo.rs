@@ -73,7 +73,7 @@ impl Stage {
         let cli = Cli::try_parse_from(all.iter().chain(words))?;
         let code = match crate::run(&cli) {
             Ok(code) => code,
-            Err(error) => crate::failure::report(&error),
+            Err(error) => crate::failure::report(&error, None),
         };
         if code != ExitCode::from(wanted) {
             bail!("numawise {} did not end with exit code {wanted}", words.join(" "));

@@ -28,12 +28,17 @@ pub enum EmbeddedCommand {
     },
     /// Remove a guest that is off.
     Undefine {
+        /// Name or UUID.
         guest: String,
     },
+    /// Start a guest from its definition.
     Start {
+        /// Name or UUID.
         guest: String,
     },
+    /// Switch a running guest off.
     Shutdown {
+        /// Name or UUID.
         guest: String,
     },
     /// Print the definition that the next boot takes.

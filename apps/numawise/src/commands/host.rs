@@ -1,6 +1,7 @@
 //! `numawise host`: a host's picture, a capture of it, its use.
 
 use crate::config::{Config, GlobalArgs};
+use crate::failure::{USAGE, coded};
 use crate::host_source::{self, NamedHost};
 use crate::output;
 use crate::session::{Session, note_usage, read_counters};
@@ -50,6 +51,9 @@ pub struct CaptureArgs {
     file: PathBuf,
     #[arg(long, value_name = "H", help = host_source::HELP)]
     host: Option<String>,
+    /// Write over a file that is there.
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Args)]
@@ -130,6 +134,11 @@ pub fn add_usage(global: &GlobalArgs, named: &mut NamedHost) -> Result<Option<i6
 }
 
 fn capture(args: &CaptureArgs) -> Result<ExitCode> {
+    if args.file.exists() && !args.force {
+        let text =
+            format!("{} is there already: add --force to write over it", args.file.display());
+        return Err(coded(USAGE, text));
+    }
     let source = host_source::open(args.host.as_deref())?;
     numawise_sysfs::capture(&source, &args.file)?;
     let file = args.file.display();

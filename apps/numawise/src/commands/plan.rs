@@ -31,7 +31,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["vcpus", "memory"])]
     xml: Option<PathBuf>,
     /// Write the planned domain XML here, ready for virsh define.
-    #[arg(long, value_name = "FILE", requires = "xml")]
+    #[arg(long, value_name = "FILE", requires = "xml", conflicts_with_all = ["guest", "vcpus", "memory"])]
     xml_out: Option<PathBuf>,
     #[arg(long, value_name = "H", help = host_source::HELP)]
     host: Option<String>,

@@ -86,6 +86,8 @@ fn request(
         request.max_sockets = asked.max_sockets;
         request.memory_mode = asked.memory_mode;
         request.page_size = asked.page_size;
+        request.memory_only.clone_from(&asked.memory_only);
+        request.guest_cache = asked.guest_cache;
     }
     request.new_topology = args.new_topology;
     request.fix_guest = args.fix_guest;

@@ -81,6 +81,8 @@ fn request(config: &GuestConfig, wanted: &Wanted) -> Request {
         memory_mode: MemoryMode::Strict,
         new_topology: false,
         fix_guest: true,
+        memory_only: None,
+        guest_cache: None,
     }
 }
 

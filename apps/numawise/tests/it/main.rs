@@ -16,5 +16,6 @@ mod migrate;
 mod others;
 mod shows;
 mod stories;
+mod tpcc;
 mod tune;
 mod tune_faults;

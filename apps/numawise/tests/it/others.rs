@@ -221,6 +221,8 @@ impl World {
                 memory_mode: MemoryMode::Strict,
                 new_topology: true,
                 fix_guest: false,
+                memory_only: None,
+                guest_cache: None,
             })
         });
         planned.expect("a plan").plan

@@ -43,9 +43,10 @@ fn lay_out(folder: &Path) {
         let name = from.file_name().expect("files have names");
         std::fs::copy(&from, folder.join(name)).expect("copied");
     }
-    let host = "disturbed-64.tar.xz";
-    let from = repository().join("fixtures/hosts").join(host);
-    std::fs::copy(from, folder.join(host)).expect("copied");
+    for host in ["disturbed-64.tar.xz", "memory-only-nodes.tar.xz"] {
+        let from = repository().join("fixtures/hosts").join(host);
+        std::fs::copy(from, folder.join(host)).expect("copied");
+    }
 }
 
 /// Two hosts of one make, with what is given away on them and their racks.

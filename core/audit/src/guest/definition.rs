@@ -1,7 +1,7 @@
 //! A domain's definition, stored or live, against what the plan wrote into it.
 
 use super::pinned_vcpus;
-use numawise_model::guest::{Balloon, GuestCell, GuestHugepages};
+use numawise_model::guest::{Balloon, CacheLevel, GuestCell, GuestHugepages};
 use numawise_model::{
     CpuSet, FindingKind, GuestConfig, GuestCpuTopology, GuestFix, MemoryMode, NodeSet, PageSize,
     Plan, VirtualTopology,
@@ -168,6 +168,8 @@ impl Found {
             let seen = config.l3_cache_mode.clone().unwrap_or_else(|| "none".to_owned());
             self.vnuma("the L3 cache mode", "emulate".to_owned(), seen);
         }
+        let word = |level: Option<CacheLevel>| level.map_or("none", CacheLevel::as_str).to_owned();
+        self.vnuma("the level of the L3", word(topology.l3_level), word(config.l3_level()));
     }
 
     fn memory_binding(&mut self, expect: &Plan, topology: &VirtualTopology, config: &GuestConfig) {

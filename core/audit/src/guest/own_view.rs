@@ -1,7 +1,7 @@
 //! What the guest itself sees of its nodes, against the virtual topology that it was given.
 
-use numawise_model::guest::GuestCell;
-use numawise_model::{FindingKind, VirtualTopology, VnumaNode};
+use numawise_model::guest::{CacheLevel, GuestCell};
+use numawise_model::{FindingKind, VcpuSet, VirtualTopology, VnumaNode};
 
 /// vCPUs and distances must be the same; memory may be somewhat less. With another number of nodes
 /// nothing is compared node by node.
@@ -35,6 +35,22 @@ fn of_node(node: &VnumaNode, cells: &[GuestCell]) -> Vec<FindingKind> {
         found.push(FindingKind::GuestNodeMemory { vnode, expected_bytes, seen_bytes });
     }
     found
+}
+
+/// Which vCPUs share an L3, where the plan says it and the guest's kernel shows any.
+pub fn l3_difference(topology: &VirtualTopology, seen: &[VcpuSet]) -> Option<FindingKind> {
+    let cpu = &topology.cpu;
+    if !topology.emulate_l3 && topology.l3_level.is_none() {
+        return None;
+    }
+    let each = topology.l3_level.unwrap_or(CacheLevel::Die).vcpus(cpu).max(1);
+    let vcpus = cpu.vcpus()?;
+    let firsts = (0..vcpus).step_by(each as usize);
+    let expected: Vec<VcpuSet> =
+        firsts.map(|first| VcpuSet::range(first, (first + each).min(vcpus) - 1)).collect();
+    let mut seen = seen.to_vec();
+    seen.sort_by_key(VcpuSet::first);
+    (seen != expected).then_some(FindingKind::GuestSeesOtherL3 { expected, seen })
 }
 
 /// The least that a guest kernel may show of a node's memory. It takes 64 bytes of each page of 4 KiB

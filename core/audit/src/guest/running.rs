@@ -102,6 +102,9 @@ pub fn memory(expect: &Plan, facts: &GuestFacts) -> Vec<Judged> {
         let differences = own_view::differences(topology, cells);
         found.extend(differences.into_iter().map(|kind| (Severity::Error, kind)));
     }
+    // It costs speed, and nobody has moved anything: a CPU model may show its caches its own way.
+    let l3 = facts.guest_l3.as_ref().and_then(|seen| own_view::l3_difference(topology, seen));
+    found.extend(l3.map(|kind| (Severity::Warning, kind)));
     let severity = match expect.request.memory_mode {
         MemoryMode::Strict | MemoryMode::Restrictive => Severity::Error,
         MemoryMode::Preferred | MemoryMode::Interleave => Severity::Warning,

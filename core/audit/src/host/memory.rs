@@ -1,8 +1,9 @@
 //! Where a guest's memory is bound, where it is, and where its vCPUs run.
 
 use super::{AuditedGuest, Case, union};
+use crate::slices::slices;
 use numawise_model::{
-    FindingKind, MemoryMode, NodeSet, PageCounts, Pnode, Severity, Topology, Vnode,
+    FindingKind, MemoryMode, Node, NodeSet, PageCounts, Pnode, Severity, Topology, Vnode,
 };
 use std::collections::BTreeMap;
 
@@ -170,43 +171,8 @@ fn nearest_with_memory(topology: &Topology, from: Pnode) -> NodeSet {
     by_distance.into_iter().filter(|(_, d)| *d == least || d.is_none()).map(|(id, _)| id).collect()
 }
 
-/// The nodes that are slices of the same memory as this one; none where a node is memory of its own.
-///
-/// Firmware's "L3 as NUMA" makes every L3 a node with an equal part of the memory, and interleaves
-/// all of them over the same channels. They are the nodes with memory of the same package that are
-/// as near to the node as any other is; where the package's memory is divided besides (NPS2, NPS4),
-/// the other quarters are farther.
+/// The slices of the same memory as this node that have any; none where a node is memory of its own.
 fn region(topology: &Topology, of: Pnode) -> NodeSet {
-    let none = NodeSet::new();
-    if !nodes_are_l3_domains(topology) {
-        return none;
-    }
-    let Some(node) = topology.node(of).filter(|node| node.has_memory()) else { return none };
-    let Some(first) = node.cpus.first() else { return none };
-    let Some(package) = topology.packages.iter().find(|p| p.cpus.contains(first)) else {
-        return none;
-    };
-    let others: Vec<Pnode> = topology
-        .nodes
-        .iter()
-        .filter(|other| other.id != of && other.has_memory() && !other.is_memory_only())
-        .filter(|other| other.cpus.is_subset(&package.cpus))
-        .map(|other| other.id)
-        .collect();
-    let least = others.iter().filter_map(|other| topology.distance(of, *other)).min();
-    let same = others.into_iter().filter(|other| topology.distance(of, *other) == least);
-    let mut region: NodeSet = same.collect();
-    region.insert(of);
-    region
-}
-
-/// Each node with CPUs is one L3, and some package has several of them.
-fn nodes_are_l3_domains(topology: &Topology) -> bool {
-    let domains = &topology.l3_domains;
-    let each_is_a_node =
-        domains.iter().all(|domain| topology.nodes.iter().any(|node| node.cpus == domain.cpus));
-    let several = topology.packages.iter().any(|package| {
-        domains.iter().filter(|domain| domain.cpus.is_subset(&package.cpus)).count() > 1
-    });
-    each_is_a_node && several
+    let slices = slices(topology, of);
+    slices.iter().filter(|id| topology.node(*id).is_some_and(Node::has_memory)).collect()
 }

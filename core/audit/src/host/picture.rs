@@ -125,6 +125,7 @@ fn l3_groups(config: &GuestConfig, topology: &Topology) -> Vec<VcpuSet> {
     let Some(cpu) = config.cpu_topology else { return Vec::new() };
     let vcpus = config.vcpus_max;
     let of_socket = vcpus / cpu.sockets.max(1);
+    let told = config.l3_level().map(|level| level.vcpus(&cpu));
     let length = match config.l3_cache_mode.as_deref() {
         Some("disable") => return Vec::new(),
         Some("passthrough") => {
@@ -132,7 +133,7 @@ fn l3_groups(config: &GuestConfig, topology: &Topology) -> Vec<VcpuSet> {
             // The leaf counts places in the APIC id, of which there are powers of two.
             widest.map_or(1, |width| (width as u32).next_power_of_two()).min(of_socket)
         }
-        _ => of_socket / cpu.dies.max(1),
+        _ => told.unwrap_or(of_socket / cpu.dies.max(1)),
     };
     let length = length.max(1);
     let firsts = (0..vcpus).step_by(length as usize);

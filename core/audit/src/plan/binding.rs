@@ -2,6 +2,7 @@
 
 use super::Case;
 use super::matching::too_few;
+use super::promise::mode;
 use crate::ledger::same_owner;
 use numawise_model::{
     Best, CpuSet, FindingKind, Mode, Owner, Policy, Severity, SmtPolicy, Vcpu, VcpuSet,
@@ -47,7 +48,7 @@ impl Case<'_> {
     fn as_asked(&mut self) {
         let plan = self.plan;
         if plan.request.shared != (plan.binding.mode == Mode::Shared) {
-            self.broken("as-asked", format!("the binding is {:?}", plan.binding.mode));
+            self.broken("as-asked", format!("the binding is {}", mode(plan.binding.mode)));
         }
         for (vcpu, cpus) in &plan.binding.cpus {
             let (wanted, exact) = match &plan.request.policy {

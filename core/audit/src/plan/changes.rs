@@ -10,16 +10,16 @@ impl Case<'_> {
     pub(super) fn effects(&mut self) {
         let changes = &self.plan.changes;
         for (at, change) in changes.iter().enumerate() {
+            let number = at + 1;
             let is_pin =
                 matches!(change.what, Part::VcpuPins | Part::EmulatorPin | Part::IothreadPins);
             let wanted = if is_pin { Effect::Live } else { Effect::NextBoot };
             if change.effect != wanted {
-                let detail =
-                    format!("{:?} is said to take effect {:?}", change.what, change.effect);
-                self.broken("change-effect", detail);
+                let when = if is_pin { "may be live" } else { "waits for the next boot" };
+                self.broken("change-effect", format!("change {number} {when}, and is said not to"));
             }
             if changes[..at].iter().any(|earlier| earlier.what == change.what) {
-                self.broken("change-effect", format!("{:?} is named twice", change.what));
+                self.broken("change-effect", format!("change {number} is named twice"));
             }
         }
     }

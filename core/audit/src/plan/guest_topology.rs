@@ -1,7 +1,9 @@
 //! The sockets, dies, cores and threads that the guest is shown.
 
 use super::Case;
-use numawise_model::{CpuSet, FindingKind, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode};
+use numawise_model::{
+    CpuSet, Finding, FindingKind, GuestCpuTopology, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode,
+};
 
 impl Case<'_> {
     pub(super) fn judge_guest_topology(&mut self, topology: &VirtualTopology) {
@@ -9,7 +11,12 @@ impl Case<'_> {
         let vcpus = self.plan.request.vcpus;
         let cpu = topology.cpu;
         if cpu.vcpus() != Some(vcpus) || vcpus == 0 {
-            self.broken("topology-product", format!("{cpu:?} for {vcpus} vCPUs"));
+            let GuestCpuTopology { sockets, dies, clusters, cores, threads } = cpu;
+            let detail = format!(
+                "{sockets} sockets x {dies} dies x {clusters} clusters x {cores} cores x {threads} \
+                 threads for {vcpus} vCPUs"
+            );
+            self.broken("topology-product", detail);
             return;
         }
         let keeps_frozen = self.keeps_frozen(topology);
@@ -65,7 +72,10 @@ impl Case<'_> {
                 host_domains: domains_under(host, &self.plan.binding.pcpus()) as u32,
                 guest_domains: dies.len() as u32,
             };
-            self.remark(Severity::Warning, kind);
+            let told = |known: &Finding| matches!(known.kind, FindingKind::GuestL3Untold { .. });
+            if !self.plan.findings.iter().any(told) {
+                self.remark(Severity::Warning, kind);
+            }
         }
     }
 
@@ -100,6 +110,9 @@ impl Case<'_> {
 
 /// The vCPUs of each guest die: where the guest believes that an L3 ends. No package is smaller.
 fn dies_of_the_guest(topology: &VirtualTopology, vcpus: u32) -> Vec<VcpuSet> {
+    if let Some(level) = topology.l3_level {
+        return runs(vcpus, level.vcpus(&topology.cpu).max(1));
+    }
     runs(vcpus, vcpus / topology.cpu.sockets.saturating_mul(topology.cpu.dies).max(1))
 }
 

@@ -1,9 +1,8 @@
 //! How much memory each vNUMA node has, and where it comes from.
 
 use super::Case;
-use numawise_model::{
-    FindingKind, Node, NodeSet, PageSize, Pnode, Severity, VirtualTopology, VnumaNode,
-};
+use super::promise::pool_with;
+use numawise_model::{FindingKind, Node, PageSize, Pnode, Severity, VirtualTopology, VnumaNode};
 
 impl Case<'_> {
     pub(super) fn judge_memory(&mut self, topology: &VirtualTopology) {
@@ -79,6 +78,10 @@ impl Case<'_> {
     }
 
     fn memory_node(&mut self, vnode: &VnumaNode) {
+        if let Some(asked) = &self.plan.request.memory_only {
+            self.memory_only(vnode, asked);
+            return;
+        }
         let topology = &self.host.topology;
         let allowed = |id: Pnode| topology.allowed.memory_nodes.contains(id);
         for id in vnode.memory_nodes.iter().filter(|id| vnode.host_nodes.contains(*id)).skip(1) {
@@ -134,9 +137,7 @@ impl Case<'_> {
     /// gives its own pages back, so what is free this moment bounds only a plan without a guest.
     fn available(&mut self, topology: &VirtualTopology) {
         for ((node, size), wanted) in self.pages_wanted(topology) {
-            let together = topology.nodes.iter().find(|vnode| vnode.memory_nodes.contains(node));
-            let nodes =
-                together.map_or_else(|| NodeSet::single(node), |vnode| vnode.memory_nodes.clone());
+            let nodes = pool_with(topology, node);
             let most: Option<u64> = nodes.iter().map(|node| self.most_pages(node, size)).sum();
             let Some(most) = most else {
                 self.remark(Severity::Warning, FindingKind::MemoryUnchecked { node });

@@ -3,8 +3,8 @@
 use super::Case;
 use numawise_model::placement::EmulatorPolicy;
 use numawise_model::{
-    CpuSet, FindingKind, Mode, Owner, PageSize, Pnode, Policy, Predicate, Purpose, Request,
-    SmtPolicy, Topology, VirtualTopology,
+    CpuSet, FindingKind, Mode, NodeSet, Owner, PageSize, Pnode, Policy, Predicate, Purpose,
+    Request, SmtPolicy, Topology, VirtualTopology,
 };
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ impl Case<'_> {
             if claim.purpose == Purpose::Vcpus {
                 held.extend(&claim.cpus);
                 if claim.mode != plan.binding.mode {
-                    let detail = format!("claim {} is {:?}", claim.id, claim.mode);
+                    let detail = format!("claim {} is {}", claim.id, mode(claim.mode));
                     self.broken("claims-cover", detail);
                 }
             } else if claim.mode == Mode::Exclusive
@@ -105,7 +105,7 @@ impl Case<'_> {
         let mut wanted = BTreeMap::new();
         for node in &topology.nodes {
             let pages = node.memory_bytes / size.bytes().max(1);
-            *wanted.entry((node.memory_node(), size)).or_default() += pages;
+            *wanted.entry((pool_of(topology, node.memory_node()), size)).or_default() += pages;
         }
         wanted.retain(|_, pages| *pages > 0);
         wanted
@@ -180,8 +180,24 @@ fn shown(pages: &BTreeMap<(Pnode, PageSize), u64>) -> String {
 
 /// The lowest of the nodes that memory is taken from together with this one.
 pub(super) fn pool_of(topology: &VirtualTopology, node: Pnode) -> Pnode {
-    let together = topology.nodes.iter().find(|vnode| vnode.memory_nodes.contains(node));
-    together.map_or(node, |vnode| vnode.memory_node())
+    pool_with(topology, node).first().unwrap_or(node)
+}
+
+/// All nodes that memory is taken from together with this one: directly, or by way of a vNUMA node
+/// that takes from both.
+pub(super) fn pool_with(topology: &VirtualTopology, node: Pnode) -> NodeSet {
+    let mut pool = NodeSet::single(node);
+    loop {
+        let before = pool.len();
+        for vnode in &topology.nodes {
+            if !vnode.memory_nodes.is_disjoint(&pool) {
+                pool.extend(&vnode.memory_nodes);
+            }
+        }
+        if pool.len() == before {
+            return pool;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -201,5 +217,13 @@ mod tests {
         assert_eq!(whole_cores(&topology, &set(&[0, 1])), set(&[0, 1, 8, 9]));
         assert_eq!(whole_cores(&topology, &set(&[0, 8])), set(&[0, 8]));
         assert_eq!(whole_cores(&topology, &CpuSet::new()), CpuSet::new());
+    }
+}
+
+/// For the details of a finding.
+pub(super) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
     }
 }

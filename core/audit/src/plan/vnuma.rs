@@ -1,8 +1,11 @@
 //! The vNUMA nodes: which vCPUs are in them, where they are, how far apart.
 
 use super::Case;
+use crate::slices::slices;
+use numawise_model::placement::Split;
 use numawise_model::{
-    CpuSet, FindingKind, Node, NodeSet, Pnode, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
+    CpuSet, FindingKind, NodeSet, Pnode, Policy, Severity, VcpuSet, VirtualTopology, Vnode,
+    VnumaNode,
 };
 use std::collections::BTreeMap;
 
@@ -71,31 +74,41 @@ impl Case<'_> {
         }
     }
 
-    /// L3-as-NUMA: the nodes of one package, each of them one L3 domain, and not told to be as far
-    /// apart as divided memory is (12 and up).
+    /// L3-as-NUMA: nodes of one package whose memory is not divided.
     fn are_slices(&self, nodes: &NodeSet) -> bool {
-        let topology = &self.host.topology;
-        let told: Vec<&Node> = nodes.iter().filter_map(|id| topology.node(id)).collect();
-        let one_l3 = |node: &&Node| topology.l3_domains.iter().any(|l3| l3.cpus == node.cpus);
-        let package = |node: &Node| topology.package_of(node.cpus.first()?);
-        let near = |a: &&Node| {
-            let others = told.iter().filter(|b| b.id != a.id);
-            others.into_iter().all(|b| a.distances.get(&b.id).is_some_and(|d| *d <= 11))
+        nodes.first().is_some_and(|first| nodes.is_subset(&slices(&self.host.topology, first)))
+    }
+
+    /// A number of vNUMA nodes, or their sizes, that the search was given.
+    fn cells_as_asked(&mut self, topology: &VirtualTopology) -> bool {
+        let Policy::Best(best) = &self.plan.request.policy else { return false };
+        let sizes: Vec<u32> = topology.nodes.iter().map(|node| node.vcpus.len() as u32).collect();
+        let wrong = match (&best.split, best.vnodes) {
+            (Split::Exact(asked), _) => (*asked != sizes).then(|| format!("parts {asked:?}")),
+            (_, Some(asked)) => (asked as usize != sizes.len()).then(|| format!("{asked}")),
+            (_, None) => return false,
         };
-        told.iter().all(one_l3)
-            && told.iter().all(|node| package(node).is_some() && package(node) == package(told[0]))
-            && told.iter().all(near)
+        if let Some(asked) = wrong.filter(|_| !self.keeps_frozen(topology)) {
+            let detail =
+                format!("the vNUMA nodes have {sizes:?} vCPUs, and {asked} were asked for");
+            self.broken("as-asked", detail);
+        }
+        true
     }
 
     fn cells_per_node(&mut self, topology: &VirtualTopology) {
+        let may_share = self.cells_as_asked(topology) || self.keeps_frozen(topology);
         let mut cells: BTreeMap<Pnode, u32> = BTreeMap::new();
         for node in &topology.nodes {
             *cells.entry(node.host_node()).or_default() += 1;
         }
-        for (node, cells) in cells.into_iter().filter(|(_, cells)| *cells > 1) {
-            if cells > self.plan.request.cells_per_node && !self.keeps_frozen(topology) {
-                self.broken("cells-per-node", format!("{cells} vNUMA nodes are on node {node}"));
-            } else {
+        let asked = self.plan.request.cells_per_node;
+        for (node, cells) in cells {
+            if cells != asked && !may_share {
+                let detail =
+                    format!("{cells} vNUMA nodes are on node {node}, {asked} were asked for");
+                self.broken("cells-per-node", detail);
+            } else if cells > 1 {
                 self.remark(Severity::Warning, FindingKind::CellsShareNode { node, cells });
             }
         }

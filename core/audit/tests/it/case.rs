@@ -141,6 +141,8 @@ fn plan() -> Plan {
             memory_mode: MemoryMode::Strict,
             new_topology: false,
             fix_guest: false,
+            memory_only: None,
+            guest_cache: None,
         },
         requires: vec![
             Predicate::CpusUnclaimed { cpus: binding.pcpus(), mode: Mode::Exclusive },
@@ -174,6 +176,7 @@ fn topology() -> VirtualTopology {
         nodes: vec![node(0, "0-15", 16, 1, [10, 21]), node(1, "16-23", 8, 0, [21, 10])],
         cpu: GuestCpuTopology { sockets: 3, dies: 1, clusters: 1, cores: 4, threads: 2 },
         emulate_l3: true,
+        l3_level: None,
     }
 }
 
@@ -225,6 +228,7 @@ pub fn running() -> GuestFacts {
         pages: pages(&[(1, PageSize::HUGE_2M, 8192), (0, PageSize::HUGE_2M, 4096)]),
         pages_by_vnode: Some(by_vnode.map(|(vnode, at)| (vnode, of(at))).into()),
         guest_cells: Some(topology().cells()),
+        guest_l3: None,
         vcpu_cgroup: BTreeMap::new(),
         unseen: Vec::new(),
     }

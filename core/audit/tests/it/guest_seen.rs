@@ -43,6 +43,21 @@ fn the_guests_own_nodes() {
     }
 }
 
+/// The plan shows an L3 to each die of the guest; where it names a level, to that.
+#[test]
+fn the_l3s_that_the_guest_sees() {
+    let groups = |each: u32| {
+        let firsts = (0..24).step_by(each as usize);
+        firsts.map(|first| numawise_model::VcpuSet::range(first, first + each - 1)).collect()
+    };
+    let cpu = good().plan.vnuma.expect("vNUMA is on").cpu;
+    let die = cpu.clusters * cpu.cores * cpu.threads;
+    check(|facts| facts.guest_l3 = Some(groups(die)), "");
+    check(|facts| facts.guest_l3 = Some(groups(2)), "Warning GuestSeesOtherL3");
+    check(|facts| facts.guest_l3 = Some(Vec::new()), "Warning GuestSeesOtherL3");
+    check(|facts| facts.guest_l3 = None, "");
+}
+
 /// 8 GiB: a 32nd (256 MiB) and 512 MiB may be the guest kernel's.
 #[test]
 fn a_guest_kernel_keeps_some_memory_for_itself() {

@@ -103,6 +103,15 @@ pub fn owner(guest: &str) -> Owner {
 /// Firmware that makes each L3 a node: nodes 0 and 1 are slices of the first package's memory, 2 and
 /// 3 of the second's. The guests' memory is bound to both slices.
 pub fn l3_as_numa() -> Scene {
+    let mut scene = l3_with_memory();
+    for (from, to) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
+        scene.host.topology.nodes[from].distances.insert(Pnode(to as u32), 11);
+    }
+    scene
+}
+
+/// The same CPUs, and each L3 has memory of its own: the nodes of a package are 12 apart.
+pub fn l3_with_memory() -> Scene {
     let mut scene = quiet();
     scene.host = numawise_testkit::Shape { nodes_per_package: 2, l3_per_node: 1, ..shape() }.host();
     let both = |nodes: &str| (MemoryMode::Strict, set::<Pnode>(nodes));

@@ -51,39 +51,52 @@ pub(crate) fn t_quantile(probability: f64, freedom: f64) -> Option<f64> {
     StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(probability))
 }
 
-/// Efron's bias-corrected and accelerated bootstrap of the mean; `None` of fewer than two values. It follows
-/// skewed values better than Student's, and is too narrow for few of them: take the [hull](Bounds::hull) of
-/// both.
-pub fn bca_interval(values: &[f64], level: f64, seed: u64) -> Option<Bounds> {
-    let count = u32::try_from(values.len()).ok().filter(|count| *count > 1)?;
-    let centre = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
-    if !squares.is_finite() {
-        return None;
-    }
-    if squares == 0.0 {
-        return Some(Bounds { low: centre, high: centre });
-    }
-    // The jackknife of a mean has this closed form.
-    let cubes: f64 = values.iter().map(|value| (value - centre).powi(3)).sum();
-    let acceleration = cubes / (6.0 * squares.powf(1.5));
+/// Efron's bias-corrected and accelerated bootstrap of the mean. It follows skewed values better than
+/// Student's interval, and is too narrow for few of them: take the [hull](Bounds::hull) of both.
+#[derive(Clone, Debug)]
+pub struct Bootstrap {
+    means: Vec<f64>,
+    bias: f64,
+    acceleration: f64,
+}
 
-    let mut means = resampled_means(values, count, seed);
-    let below = means.iter().filter(|mean| **mean < centre).count() as f64;
-    let equal = means.iter().filter(|mean| **mean == centre).count() as f64;
-    let share = (below + equal / 2.0) / RESAMPLES as f64;
-    let normal = Normal::standard();
-    let least = 0.5 / RESAMPLES as f64;
-    let bias = normal.inverse_cdf(share.clamp(least, 1.0 - least));
+impl Bootstrap {
+    /// `None` of fewer than two values, or of numbers that are none.
+    pub fn of(values: &[f64], seed: u64) -> Option<Self> {
+        let count = u32::try_from(values.len()).ok().filter(|count| *count > 1)?;
+        let centre = mean(values);
+        let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
+        if !squares.is_finite() {
+            return None;
+        }
+        if squares == 0.0 {
+            return Some(Self { means: vec![centre], bias: 0.0, acceleration: 0.0 });
+        }
+        let means = resampled_means(values, count, seed);
+        let below = means.iter().filter(|mean| **mean < centre).count() as f64;
+        let equal = means.iter().filter(|mean| **mean == centre).count() as f64;
+        let share = (below + equal / 2.0) / means.len() as f64;
+        let least = 0.5 / means.len() as f64;
+        let bias = Normal::standard().inverse_cdf(share.clamp(least, 1.0 - least));
+        // The jackknife of a mean has this closed form.
+        let cubes: f64 = values.iter().map(|value| (value - centre).powi(3)).sum();
+        Some(Self { means, bias, acceleration: cubes / (6.0 * squares.powf(1.5)) })
+    }
 
-    let mut end = |probability: f64| {
-        let z = bias + normal.inverse_cdf(probability);
-        let adjusted = normal.cdf(bias + z / (1.0 - acceleration * z));
-        let rank = (adjusted * RESAMPLES as f64).floor().clamp(0.0, RESAMPLES as f64 - 1.0);
-        *means.select_nth_unstable_by(rank as usize, f64::total_cmp).1
-    };
-    let outside = (1.0 - level) / 2.0;
-    Some(Bounds { low: end(outside), high: end(1.0 - outside) })
+    /// At a level like 0.95.
+    pub fn interval(&mut self, level: f64) -> Bounds {
+        let outside = (1.0 - level) / 2.0;
+        Bounds { low: self.end(outside), high: self.end(1.0 - outside) }
+    }
+
+    fn end(&mut self, probability: f64) -> f64 {
+        let normal = Normal::standard();
+        let z = self.bias + normal.inverse_cdf(probability);
+        let adjusted = normal.cdf(self.bias + z / (1.0 - self.acceleration * z));
+        let count = self.means.len() as f64;
+        let rank = (adjusted * count).floor().clamp(0.0, count - 1.0);
+        *self.means.select_nth_unstable_by(rank as usize, f64::total_cmp).1
+    }
 }
 
 /// Means of as many values as there are, drawn with replacement.

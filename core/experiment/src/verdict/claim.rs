@@ -6,7 +6,7 @@ use super::{Effect, Interval95, Panel, Point, Verdict};
 use crate::metric::{Better, Metric};
 use crate::sample_size::{ERROR_RATE, fewest_pairs, is_inside, pairs_to_settle, spread_bound};
 use crate::stats::{
-    Bounds, bca_interval, hodges_lehmann, lag1, mad_spread, mean, median, sign_flip_p, spread,
+    Bootstrap, Bounds, hodges_lehmann, lag1, mad_spread, mean, median, sign_flip_p, spread,
     t_interval, theil_sen,
 };
 use crate::trial::Cell;
@@ -24,8 +24,9 @@ pub(super) struct Measure {
     pub logs: Vec<f64>,
     pub mean: f64,
     pub bounds: Option<Bounds>,
-    /// The chance of it against what is worth claiming, in the direction it points to.
-    pub chance: f64,
+    /// At 99 %.
+    sure_bounds: Option<Bounds>,
+    spread_bound: Option<f64>,
     pub doubts: Vec<Doubt>,
 }
 
@@ -36,22 +37,31 @@ pub(super) fn measure(ratios: &[Ratio], worth: f64, seed: u64) -> Option<Measure
     let logs: Vec<f64> = ratios.iter().map(Ratio::log).collect();
     let mean = mean(&logs);
     let mut doubts = Vec::new();
-    let mut bounds = interval(&logs, LEVEL, seed);
+    let mut bootstrap = Bootstrap::of(&logs, seed);
+    // The hull of two: Student's is right for few normal values, the bootstrap for skewed ones.
+    let mut interval =
+        |level: f64| Some(t_interval(&logs, level)?.hull(bootstrap.as_mut()?.interval(level)));
+    let (mut bounds, mut sure_bounds) = (interval(LEVEL), interval(SURE_LEVEL));
     if let Some((correlation, factor)) = hanging_together(&logs) {
         bounds = bounds.map(|bounds| bounds.widened(mean, factor));
+        sure_bounds = sure_bounds.map(|bounds| bounds.widened(mean, factor));
         doubts.push(Doubt::Autocorrelated { correlation, widened_by: factor });
     }
     doubts.extend(in_a_row(ratios, &logs, worth));
-    let margin = worth.ln_1p();
-    let towards: Vec<f64> =
-        logs.iter().map(|log| if mean < 0.0 { -log } else { *log } - margin).collect();
-    let chance = (2.0 * sign_flip_p(&towards, seed)).min(1.0);
-    Some(Measure { logs, mean, bounds, chance, doubts })
+    let blocks = ratios.iter().map(|ratio| vec![ratio.baseline.ln(), ratio.other.ln()]);
+    let spread_bound = spread_bound(&blocks.collect::<Vec<_>>());
+    Some(Measure { logs, mean, bounds, sure_bounds, spread_bound, doubts })
 }
 
-/// The hull of two intervals: Student's is right for few normal values, the bootstrap for skewed ones.
-fn interval(logs: &[f64], level: f64, seed: u64) -> Option<Bounds> {
-    Some(t_interval(logs, level)?.hull(bca_interval(logs, level, seed)?))
+impl Measure {
+    /// The chance of an effect like this one, in the direction it points to, if the true one were not worth
+    /// claiming.
+    pub fn chance(&self, worth: f64, seed: u64) -> f64 {
+        let margin = worth.ln_1p();
+        let towards = |log: &f64| if self.mean < 0.0 { -log } else { *log } - margin;
+        let towards: Vec<f64> = self.logs.iter().map(towards).collect();
+        (2.0 * sign_flip_p(&towards, seed)).min(1.0)
+    }
 }
 
 /// Where each value follows the one before it, by more than chance makes them: the correlation, and the
@@ -105,7 +115,12 @@ pub(super) fn percent(log: f64) -> f64 {
     100.0 * log.exp_m1()
 }
 
-pub(super) fn effect(ratios: &[Ratio], measure: &Measure, chance_adjusted: f64) -> Effect {
+pub(super) fn effect(
+    ratios: &[Ratio],
+    measure: &Measure,
+    chance: f64,
+    chance_adjusted: f64,
+) -> Effect {
     let spread = Some(spread(&measure.logs)).filter(|spread| spread.is_finite());
     let points = ratios
         .iter()
@@ -117,7 +132,7 @@ pub(super) fn effect(ratios: &[Ratio], measure: &Measure, chance_adjusted: f64) 
         interval: measure.bounds.map(in_percent),
         robust_change: percent(hodges_lehmann(&measure.logs)),
         spread,
-        chance: measure.chance,
+        chance,
         chance_adjusted,
         points,
     }
@@ -140,7 +155,7 @@ pub(super) fn floor(cell: &Cell, metric: Metric, ratios: &[Ratio], seed: u64) ->
     let measure = measure(ratios, 0.0, seed)?;
     let log = measure.bounds.map(|bounds| bounds.half_width().max(measure.mean.abs()));
     let differ = |bounds: Option<Bounds>| bounds.is_some_and(|bounds| bounds.excludes(0.0));
-    let surely = differ(interval(&measure.logs, SURE_LEVEL, seed));
+    let surely = differ(measure.sure_bounds);
     let doubt = differ(measure.bounds)
         .then(|| Doubt::EqualArmsDiffer { change: percent(measure.mean), surely });
     let panel = Panel {
@@ -229,7 +244,6 @@ fn claimed(metric: Metric, measure: &Measure, chance_adjusted: f64, worth: f64) 
 /// More than there are: a number that has been reached and has settled nothing is no answer.
 fn pairs_wanted(measure: &Measure, bar: Bar) -> Option<u32> {
     let pairs = u32::try_from(measure.logs.len()).ok()?;
-    let wanted =
-        pairs_to_settle(measure.mean, spread_bound(&measure.logs)?, bar.worth, bar.claims)?;
+    let wanted = pairs_to_settle(measure.mean, measure.spread_bound?, bar.worth, bar.claims)?;
     Some(wanted.max((pairs + 1).next_multiple_of(2)))
 }

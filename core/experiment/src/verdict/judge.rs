@@ -18,6 +18,7 @@ struct Open<'a> {
     pairs: Vec<Pair<'a>>,
     ratios: Vec<Ratio>,
     measure: Option<Measure>,
+    chance: f64,
 }
 
 /// Judges runs. Those of scenarios that the question does not name are not looked at.
@@ -29,8 +30,7 @@ pub fn judge(question: &Question, trials: &[Trial]) -> Judgement {
     // Each list is a family: what is asked at once.
     for metrics in [core::slice::from_ref(&question.primary), &question.secondary[..]] {
         let open = open(question, &cells, baseline, metrics);
-        let chances: Vec<f64> =
-            open.iter().map(|o| o.measure.as_ref().map_or(1.0, |m| m.chance)).collect();
+        let chances: Vec<f64> = open.iter().map(|open| open.chance).collect();
         let claims = u32::try_from(open.len()).unwrap_or(u32::MAX);
         for (open, chance) in open.into_iter().zip(holm(&chances)) {
             comparisons.push(close(question, open, &floors, chance, claims));
@@ -84,7 +84,16 @@ fn open<'a>(
                 let ratios = ratios(&pairs, *metric);
                 let seed = seed(question, place, *metric, index);
                 let measure = claim::measure(&ratios, question.worth, seed);
-                found.push(Open { scenario, cell, metric: *metric, pairs, ratios, measure });
+                let chance = measure.as_ref().map_or(1.0, |m| m.chance(question.worth, seed));
+                found.push(Open {
+                    scenario,
+                    cell,
+                    metric: *metric,
+                    pairs,
+                    ratios,
+                    measure,
+                    chance,
+                });
             }
         }
     }
@@ -95,10 +104,10 @@ fn close(
     question: &Question,
     open: Open<'_>,
     floors: &[Floor],
-    chance: f64,
+    chance_adjusted: f64,
     claims: u32,
 ) -> Comparison {
-    let Open { scenario, cell, metric, pairs, ratios, measure } = open;
+    let Open { scenario, cell, metric, pairs, ratios, measure, chance } = open;
     let mut doubts = Vec::new();
     doubts.extend(claim::enough(ratios.len(), claims));
     doubts.extend(conditions::doubts(question, scenario, &pairs));
@@ -116,7 +125,7 @@ fn close(
         Some(measure) => {
             doubts.extend(measure.doubts.iter().cloned());
             let mechanism = conditions::mechanism(question, &pairs);
-            claim::verdict(metric, measure, chance, bar, &mut doubts, mechanism)
+            claim::verdict(metric, measure, chance_adjusted, bar, &mut doubts, mechanism)
         }
     };
     let geometric = |value: fn(&Ratio) -> f64| {
@@ -129,7 +138,7 @@ fn close(
         metric,
         baseline_value: geometric(|ratio| ratio.baseline),
         scenario_value: geometric(|ratio| ratio.other),
-        effect: measure.as_ref().map(|measure| claim::effect(&ratios, measure, chance)),
+        effect: measure.map(|measure| claim::effect(&ratios, &measure, chance, chance_adjusted)),
         noise_floor: floor_log.map(claim::percent),
         verdict,
         doubts,

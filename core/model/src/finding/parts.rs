@@ -49,3 +49,16 @@ pub enum Unusable {
     NotThere,
     OutsideCgroup,
 }
+
+/// Why a guest cannot be told which of its vCPUs share an L3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum L3Untold {
+    /// Every level of a topology is of one size; these are the vCPUs on each L3 domain.
+    Unequal { vcpus: Vec<u32> },
+    /// vCPUs of one L3 domain are not neighbours, or may run on several.
+    Scattered,
+    /// An L3 domain is larger than a guest socket, or does not divide it.
+    OtherThanSockets { vcpus_each: u32, in_socket: u32 },
+    /// Only `smp-cache` could say it, and this QEMU does not take it.
+    NoSmpCache { why: String },
+}

@@ -14,7 +14,9 @@
 
 use super::Pins;
 use crate::availability::{Availability, ReservedUse};
-use crate::fit::{Cells, DeviceNear, Fit, GivenCell, Layout, NoFit, Parting, Stock, Wanted, fit};
+use crate::fit::{
+    CellFit, Cells, DeviceNear, Fit, GivenCell, Layout, NoFit, Parting, Stock, Wanted, fit,
+};
 use crate::memory::{self, PagesLeft};
 use crate::situation::Situation;
 use crate::vnuma::Cell;
@@ -22,7 +24,7 @@ use crate::{Notes, explain, nearest};
 use numawise_model::placement::{Best, DevicePolicy, EmulatorPolicy, Proof, Split};
 use numawise_model::topology::Locality;
 use numawise_model::{
-    CpuSet, FindingKind, L3Policy, NodeSet, PageSize, Reason, Refusal, Request, Severity,
+    CpuSet, FindingKind, L3Policy, NodeSet, PageSize, Pnode, Reason, Refusal, Request, Severity,
     SmtPolicy, Vcpu, VcpuSet, VirtualTopology, Vnode,
 };
 
@@ -59,7 +61,8 @@ pub fn bind(
     availability.note(notes);
     let (ready, found) = answer(situation, request, best);
     match found {
-        Ok(fit) => {
+        Ok(mut fit) => {
+            cut_cells(&ready, request, &mut fit, notes)?;
             if let Some(cpus) = ready.isolated_alone.clone() {
                 notes.reason(Reason::IsolatedFirst { cpus });
             }
@@ -75,7 +78,11 @@ pub fn bind(
         }
         Err(no_fit) => {
             let held = availability.held();
-            let would_fit = nearest::that_fit(situation, request, best);
+            let seats = match no_fit {
+                NoFit::Seats { seats } => Some(seats),
+                NoFit::NoWay | NoFit::GaveUp => None,
+            };
+            let would_fit = nearest::that_fit(situation, request, best, seats);
             notes.refuse(Refusal::NoPlace {
                 vcpus: request.vcpus,
                 pages: ready.wanted.pages,
@@ -88,6 +95,38 @@ pub fn bind(
             None
         }
     }
+}
+
+/// Several vNUMA nodes on each pNUMA node, where that was asked for and their sizes were not. A cell
+/// takes whole cores as far as there are enough.
+fn cut_cells(ready: &Ready, request: &Request, fit: &mut Fit, notes: &mut Notes) -> Option<()> {
+    let asked = request.cells_per_node;
+    if asked == 1 || !request.vnuma || !matches!(ready.wanted.cells, Cells::Free(_)) {
+        return Some(());
+    }
+    let mut cells = Vec::new();
+    for (index, part) in fit.parts.iter().enumerate() {
+        let vcpus = part.pcpus.len() as u32;
+        if asked == 0 || vcpus < asked {
+            let node = ready.layout.areas[part.area].nodes.first().unwrap_or(Pnode(0));
+            notes.refuse(Refusal::CellsPerNode { asked, node, vcpus });
+            return None;
+        }
+        let width = ready.layout.smt_width();
+        let unit = if vcpus.is_multiple_of(width) && vcpus / width >= asked { width } else { 1 };
+        let (each, larger) = (vcpus / unit / asked, vcpus / unit % asked);
+        let sizes = (0..asked).map(|cell| (each + u32::from(cell < larger)) * unit);
+        let weights: Vec<u64> = sizes.clone().map(u64::from).collect();
+        let Some(pages) = memory::share_pages(part.pages, &weights) else {
+            let (pages, page_size, vnodes) = (part.pages, request.page_size, asked);
+            notes.refuse(Refusal::FewerPagesThanNodes { pages, page_size, vnodes });
+            return None;
+        };
+        let cell = |(vcpus, pages)| CellFit { part: index, vcpus, pages };
+        cells.extend(sizes.zip(pages).map(cell));
+    }
+    fit.cells = cells;
+    Some(())
 }
 
 fn check(situation: &Situation, request: &Request, best: &Best, notes: &mut Notes) -> Option<()> {
@@ -108,37 +147,79 @@ fn check(situation: &Situation, request: &Request, best: &Best, notes: &mut Note
 }
 
 /// The passes: isolated CPUs alone, then all; with memory, then (where it is not bound) without.
+///
+/// What they look at is the same for every size of guest, so another size is asked of the same.
+pub struct Passes {
+    isolated: Option<Ready>,
+    /// The operator's pool has isolated CPUs in it: no others are looked at.
+    declared: bool,
+    all: Ready,
+    without_memory: Option<Ready>,
+}
+
 pub fn answer(
     situation: &Situation,
     request: &Request,
     best: &Best,
 ) -> (Ready, Result<Fit, NoFit>) {
-    let mut free = CpuSet::new();
-    let availability = Availability::of(situation, ReservedUse::MayNot);
-    availability.free.values().for_each(|cpus| free.extend(cpus));
-    if best.emulator == EmulatorPolicy::Isolate || best.smt == SmtPolicy::Isolate {
-        // What is to be the guest's alone cannot be what others share.
-        free = free.difference(&situation.others.claimed_cpus());
-    }
-    let isolated = situation.topology.isolated.clone().unwrap_or_default();
-    let isolated_free = isolated.intersection(&free);
-    let declared = situation.pool().is_some_and(|pool| !pool.is_disjoint(&isolated));
-    if !isolated_free.is_empty() {
-        let mut ready = self::ready(situation, request, best, &isolated_free, true);
-        let found = fit(&ready.layout, &ready.stock, &ready.wanted);
-        if found.is_ok() || declared {
-            ready.isolated_alone = Some(isolated_free);
-            return (ready, found);
+    Passes::new(situation, request, best).answer()
+}
+
+impl Passes {
+    pub fn new(situation: &Situation, request: &Request, best: &Best) -> Self {
+        let mut free = CpuSet::new();
+        let availability = Availability::of(situation, ReservedUse::MayNot);
+        availability.free.values().for_each(|cpus| free.extend(cpus));
+        if best.emulator == EmulatorPolicy::Isolate || best.smt == SmtPolicy::Isolate {
+            // What is to be the guest's alone cannot be what others share.
+            free = free.difference(&situation.others.claimed_cpus());
+        }
+        let isolated = situation.topology.isolated.clone().unwrap_or_default();
+        let isolated_free = isolated.intersection(&free);
+        let ready = |free: &CpuSet, with_memory| ready(situation, request, best, free, with_memory);
+        Self {
+            isolated: (!isolated_free.is_empty()).then(|| Ready {
+                isolated_alone: Some(isolated_free.clone()),
+                ..ready(&isolated_free, true)
+            }),
+            declared: situation.pool().is_some_and(|pool| !pool.is_disjoint(&isolated)),
+            all: ready(&free, true),
+            without_memory: (!request.vnuma).then(|| ready(&free, false)),
         }
     }
-    let ready = self::ready(situation, request, best, &free, true);
-    let found = fit(&ready.layout, &ready.stock, &ready.wanted);
-    if found.is_err() && !request.vnuma {
-        let without = self::ready(situation, request, best, &free, false);
-        let found = fit(&without.layout, &without.stock, &without.wanted);
-        return (without, found);
+
+    fn answer(self) -> (Ready, Result<Fit, NoFit>) {
+        let ask = |ready: &Ready| fit(&ready.layout, &ready.stock, &ready.wanted);
+        if let Some(ready) = self.isolated {
+            let found = ask(&ready);
+            if found.is_ok() || self.declared {
+                return (ready, found);
+            }
+        }
+        let found = ask(&self.all);
+        match self.without_memory.filter(|_| found.is_err()) {
+            Some(without) => {
+                let found = ask(&without);
+                (without, found)
+            }
+            None => (self.all, found),
+        }
     }
-    (ready, found)
+
+    /// Whether the request has a place, when it differs from that of the passes in its size or in
+    /// conditions that leave the same CPUs and pages free.
+    pub fn fits(&self, situation: &Situation, request: &Request, best: &Best) -> bool {
+        let ask = |ready: &Ready| {
+            let wanted = wanted(situation, request, best, &ready.layout);
+            fit(&ready.layout, &ready.stock, &wanted).is_ok()
+        };
+        match &self.isolated {
+            Some(ready) if ask(ready) => return true,
+            Some(_) if self.declared => return false,
+            _ => {}
+        }
+        ask(&self.all) || self.without_memory.as_ref().is_some_and(ask)
+    }
 }
 
 /// The host and the request as the search takes them.
@@ -149,7 +230,7 @@ fn ready(
     free: &CpuSet,
     with_memory: bool,
 ) -> Ready {
-    let layout = Layout::of(situation.topology);
+    let layout = Layout::with_memory_only(situation.topology, request.memory_only.as_ref());
     let mut stock = Stock::new(&layout, free);
     stock.set_use(&layout, &situation.inputs.host.levels.utilisation);
     if with_memory {
@@ -382,5 +463,8 @@ pub fn keep_frozen(
         }
         node
     });
-    VirtualTopology { nodes: nodes.collect(), cpu: frozen.cpu, emulate_l3: planned.emulate_l3 }
+    // A level says nothing of another topology.
+    let l3_level = planned.l3_level.filter(|_| planned.cpu == frozen.cpu);
+    let emulate_l3 = planned.emulate_l3;
+    VirtualTopology { nodes: nodes.collect(), cpu: frozen.cpu, emulate_l3, l3_level }
 }

@@ -204,10 +204,11 @@ impl Walk<'_, '_> {
             [a, b, ..] => self.pairs(here) / 2 * layout.between(a, b),
             _ => 0,
         };
+        let to_memory = u64::from(self.problem.wanted.vcpus) * layout.beyond_own(class.areas[0]);
         let to_others = so_far.iter().zip(&self.classes).map(|(numbers, other)| {
             self.vcpus(*numbers) * self.vcpus(here) * layout.between(other.areas[0], class.areas[0])
         });
-        inside + to_others.sum::<u64>()
+        inside + self.vcpus(here) * to_memory + to_others.sum::<u64>()
     }
 
     /// No placement of the rest adds less.

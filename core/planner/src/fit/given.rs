@@ -199,13 +199,14 @@ impl Walk<'_, '_> {
         in_use.filter(|(_, vcpus)| *vcpus > 0).collect()
     }
 
-    /// The distance of so many more vCPUs in an area to those in others.
+    /// The distance of so many more vCPUs in an area to those in others, and to their own memory where
+    /// that is elsewhere.
     fn added(&self, area: usize, vcpus: u32) -> u64 {
         let others = self.vcpus.iter().enumerate().filter(|(other, n)| *other != area && **n > 0);
         let to = |(other, n): (usize, &u32)| {
             u64::from(*n) * u64::from(vcpus) * self.problem.layout.between(other, area)
         };
-        others.map(to).sum()
+        others.map(to).sum::<u64>() + self.problem.to_memory(area, vcpus)
     }
 
     fn is_worse(&self, shared: usize) -> bool {

@@ -10,6 +10,8 @@
 //!
 //! Hosts of one make share a layout: what changes is in [`super::Stock`].
 
+use crate::memory_only;
+use numawise_model::request::MemoryOnly;
 use numawise_model::{CpuSet, Id, Node, NodeSet, Pcpu, Pnode, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,6 +19,10 @@ use std::ops::Range;
 /// The most threads of a core that are looked at together; a core that claims more (a firmware that
 /// puts every CPU in one) is cut into several.
 const WIDEST_CORE: usize = 16;
+
+const LOCAL: u32 = 10;
+/// What firmware does not tell is as far as Linux takes it to be.
+const REMOTE: u32 = 20;
 
 /// A host without its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +34,16 @@ pub struct Layout {
     pub threads: Vec<u32>,
     /// From area to area, row by row.
     distance: Vec<u32>,
+    /// By area, how much farther its memory is than its own would be.
+    beyond_own: Vec<u32>,
     /// Areas that no distance tells apart have the same number.
     pub twins: Vec<u32>,
     /// The smallest distance between any two areas, there and back; 0 with one area.
     pub nearest: u64,
     /// Areas of the same shape, with ids that differ by one and the same number, have the same number.
     alike: Vec<u32>,
+    /// By pCPU number, where it is: its core, the core's segment, its bit among the core's threads.
+    spots: Vec<Option<(u32, u32, u8)>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +88,11 @@ impl Core {
 
 impl Layout {
     pub fn of(topology: &Topology) -> Self {
+        Self::with_memory_only(topology, None)
+    }
+
+    /// With memory of the memory-only nodes that were asked for.
+    pub fn with_memory_only(topology: &Topology, asked: Option<&MemoryOnly>) -> Self {
         let groups = areas(topology);
         let mut layout = Self {
             areas: Vec::new(),
@@ -85,11 +100,17 @@ impl Layout {
             cores: Vec::new(),
             threads: Vec::new(),
             distance: distances(topology, &groups),
+            beyond_own: Vec::new(),
             twins: Vec::new(),
             nearest: 0,
             alike: Vec::new(),
+            spots: Vec::new(),
         };
-        let memory = memory_nodes(topology, &groups);
+        let memory =
+            memory_nodes(topology, &groups).into_iter().zip(&groups).map(|(usual, group)| {
+                let first = group.0.first().unwrap_or(Pnode(0));
+                memory_only::serving(topology, first, usual, asked)
+            });
         for ((nodes, cpus), memory_nodes) in groups.iter().zip(memory) {
             let first = layout.segments.len();
             for (cpus, l3_bytes) in segments(topology, cpus) {
@@ -107,10 +128,35 @@ impl Layout {
             layout.segments[area.segments.clone()].iter_mut().for_each(|s| s.area = index);
         }
         layout.number_pools();
+        layout.beyond_own =
+            (0..layout.areas.len()).map(|area| layout.way_to_memory(topology, area)).collect();
         layout.nearest = layout.smallest_distance();
         layout.alike = layout.number_alike();
-        layout.twins = twins(layout.areas.len(), |a, b| layout.distance(a, b));
+        layout.twins = twins(layout.areas.len(), |a, b| match a == b {
+            true => layout.beyond_own[a],
+            false => layout.distance(a, b),
+        });
+        layout.note_spots();
         layout
+    }
+
+    fn note_spots(&mut self) {
+        let most = self.threads.iter().max().map_or(0, |thread| *thread as usize + 1);
+        self.spots = vec![None; most];
+        for (number, segment) in (0..).zip(&self.segments) {
+            for core in segment.cores.clone() {
+                let threads = self.threads[self.cores[core].threads.clone()].iter();
+                for (bit, thread) in (0..).zip(threads) {
+                    self.spots[*thread as usize] = Some((core as u32, number, bit));
+                }
+            }
+        }
+    }
+
+    /// Of a pCPU: its core, the core's segment, its bit among the core's threads.
+    pub fn spot_of(&self, cpu: Pcpu) -> Option<(usize, usize, u8)> {
+        let (core, segment, bit) = self.spots.get(cpu.get() as usize).copied().flatten()?;
+        Some((core as usize, segment as usize, bit))
     }
 
     fn number_alike(&self) -> Vec<u32> {
@@ -212,6 +258,21 @@ impl Layout {
         u64::from(self.distance(a, b)) + u64::from(self.distance(b, a))
     }
 
+    /// How much farther an area's memory is than memory of its own would be: 0 where it has some.
+    pub fn beyond_own(&self, area: usize) -> u64 {
+        u64::from(self.beyond_own[area])
+    }
+
+    fn way_to_memory(&self, topology: &Topology, area: usize) -> u32 {
+        let Area { nodes, memory_nodes, .. } = &self.areas[area];
+        if memory_nodes.is_empty() || !memory_nodes.is_disjoint(nodes) {
+            return 0;
+        }
+        let told = nodes.first().zip(memory_nodes.first());
+        let told = told.and_then(|(from, to)| topology.distance(from, to));
+        told.unwrap_or(REMOTE).saturating_sub(LOCAL)
+    }
+
     pub fn segments_of(&self, area: usize) -> &[Segment] {
         &self.segments[self.areas[area].segments.clone()]
     }
@@ -243,18 +304,23 @@ fn areas(topology: &Topology) -> Vec<(NodeSet, CpuSet)> {
         }
     }
     let mut areas: Vec<(NodeSet, CpuSet)> = Vec::new();
-    let mut of_package: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut of_package: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (node, cpus) in nodes {
-        let sliced = cpus.first().and_then(|cpu| topology.package_of(cpu));
-        let together = sliced.filter(|package| has_l3_as_numa(topology, package.0 as usize));
-        match together.and_then(|package| of_package.get(&package.0).copied()) {
+        let package = cpus.first().and_then(|cpu| topology.package_of(cpu));
+        let package = package.filter(|package| nodes_are_l3(topology, package.0 as usize));
+        let before = package.map(|package| of_package.entry(package.0).or_default());
+        let with = before.as_ref().and_then(|before| {
+            let near = |index: &&usize| areas[**index].0.iter().all(|of| near(topology, node, of));
+            before.iter().find(near).copied()
+        });
+        match with {
             Some(index) => {
                 areas[index].0.insert(node);
                 areas[index].1.extend(&cpus);
             }
             None => {
-                if let Some(package) = together {
-                    of_package.insert(package.0, areas.len());
+                if let Some(before) = before {
+                    before.push(areas.len());
                 }
                 areas.push((NodeSet::single(node), cpus));
             }
@@ -263,23 +329,33 @@ fn areas(topology: &Topology) -> Vec<(NodeSet, CpuSet)> {
     areas
 }
 
-/// Whether the nodes of a package are its L3 domains and nothing more: as many nodes as domains,
-/// the same CPUs, and all of them nearer than divided memory is ever told to be (11, where NPS4 and
-/// the like say 12).
+/// Whether nodes of a package are slices of one memory: all of its nodes are its L3 domains and nothing
+/// more, and some are nearer than divided memory is ever told to be (11, where NPS4 and the like say
+/// 12). Where firmware divides the memory besides, the slices of each part are an area.
 pub fn has_l3_as_numa(topology: &Topology, package: usize) -> bool {
-    let Some(package) = topology.packages.get(package) else { return false };
-    let inside: Vec<&Node> =
-        topology.nodes.iter().filter(|n| !n.cpus.is_disjoint(&package.cpus)).collect();
+    let inside: Vec<Pnode> = nodes_in(topology, package).iter().map(|node| node.id).collect();
+    let mut pairs = inside.iter().flat_map(|a| inside.iter().map(move |b| (*a, *b)));
+    nodes_are_l3(topology, package) && pairs.any(|(a, b)| a != b && near(topology, a, b))
+}
+
+fn nodes_in(topology: &Topology, package: usize) -> Vec<&Node> {
+    let Some(package) = topology.packages.get(package) else { return Vec::new() };
+    topology.nodes.iter().filter(|node| !node.cpus.is_disjoint(&package.cpus)).collect()
+}
+
+fn nodes_are_l3(topology: &Topology, package: usize) -> bool {
+    let Some(of) = topology.packages.get(package) else { return false };
     let alike = |node: &&Node| {
-        node.cpus.is_subset(&package.cpus)
+        node.cpus.is_subset(&of.cpus)
             && topology.l3_domains.iter().any(|domain| domain.cpus == node.cpus)
     };
-    let near = |a: &Node, b: &Node| {
-        a.id == b.id || a.distances.get(&b.id).is_some_and(|distance| *distance <= 11)
-    };
-    inside.len() > 1
-        && inside.iter().all(alike)
-        && inside.iter().all(|a| inside.iter().all(|b| near(a, b)))
+    nodes_in(topology, package).iter().all(alike)
+}
+
+/// There and back.
+fn near(topology: &Topology, a: Pnode, b: Pnode) -> bool {
+    let near = |a, b| topology.distance(a, b).is_some_and(|distance| distance <= 11);
+    near(a, b) && near(b, a)
 }
 
 /// For each area the nodes of its own that have memory to give; where it has none, all of those of
@@ -342,11 +418,8 @@ fn cores(topology: &Topology, cpus: &CpuSet) -> Vec<Vec<u32>> {
     cores
 }
 
-/// Distances between areas: those of their first nodes. What firmware does not tell is as far as
-/// Linux takes it to be, 20.
+/// Distances between areas: those of their first nodes.
 fn distances(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<u32> {
-    const LOCAL: u32 = 10;
-    const REMOTE: u32 = 20;
     let firsts: Vec<Option<Pnode>> = areas.iter().map(|(nodes, _)| nodes.first()).collect();
     let mut table = Vec::with_capacity(areas.len() * areas.len());
     for (row, from) in firsts.iter().enumerate() {
@@ -358,11 +431,12 @@ fn distances(topology: &Topology, areas: &[(NodeSet, CpuSet)]) -> Vec<u32> {
     table
 }
 
-/// Numbers areas such that two have the same number when every third area is as far from the one as
-/// from the other.
+/// Numbers areas such that two have the same number when each is as far from its memory (which is what
+/// is asked of an area and itself), and every third area as far from the one as from the other.
 fn twins(areas: usize, distance: impl Fn(usize, usize) -> u32) -> Vec<u32> {
     let alike = |a: usize, b: usize| {
         distance(a, b) == distance(b, a)
+            && distance(a, a) == distance(b, b)
             && (0..areas)
                 .filter(|c| *c != a && *c != b)
                 .all(|c| distance(a, c) == distance(b, c) && distance(c, a) == distance(c, b))

@@ -30,7 +30,10 @@
 //!
 //! 1. With a number of vNUMA nodes given: fewest of them that share an area. Then fewest areas.
 //! 2. Equal parts; else unequal parts of whole cores; else any.
-//! 3. The smallest distance, over all pairs of vCPUs in different areas, there and back.
+//! 3. The smallest distance: over all pairs of vCPUs in different areas, there and back; and where an
+//!    area has no memory of its own, for each of its vCPUs how much farther that memory is, times the
+//!    vCPUs of the guest (as if it were paired with each of them). So an area that is served from
+//!    elsewhere loses to one that is not.
 //! 4. Under `avoid`, fewest areas where cores must be shared.
 //! 5. The L3 policy: three numbers, see [`area`].
 //! 6. Fewest cores of which the guest has only a part.
@@ -174,6 +177,9 @@ pub fn fit(layout: &Layout, stock: &Stock, wanted: &Wanted) -> Result<Fit, NoFit
     if wanted.vcpus == 0 || seats < u64::from(wanted.vcpus) {
         return Err(NoFit::Seats { seats: u32::try_from(seats).unwrap_or(u32::MAX) });
     }
+    if !problem.has_threads_for_the_emulator() || !problem.has_pages() {
+        return Err(NoFit::NoWay);
+    }
     match &wanted.cells {
         Cells::Free(parting) => free(&problem, *parting),
         Cells::Count(count, parting) => counted(&problem, *count, *parting),
@@ -215,23 +221,26 @@ fn free(problem: &Problem, parting: Parting) -> Result<Fit, NoFit> {
 
 fn one_area(problem: &Problem) -> Option<Fit> {
     let vcpus = problem.wanted.vcpus;
-    let mut best: Option<Choice> = None;
+    let mut best: Option<(u64, Choice)> = None;
     for area in 0..problem.areas() {
         if !problem.holds(area, vcpus) {
             continue;
         }
+        let distance = problem.to_memory(area, vcpus);
         // Nothing that only the whole has makes a choice better than its cost alone.
         let Some(cost) = problem.share_cost(area, vcpus) else { continue };
         let least = Rank { head: cost.head, lost_in_largest: (0, 0), tail: cost.tail };
-        if best.as_ref().is_some_and(|best| best.rank <= least) {
+        if best.as_ref().is_some_and(|(near, best)| (*near, best.rank) <= (distance, least)) {
             continue;
         }
         let Some(choice) = problem.choice(&[(area, vcpus)]) else { continue };
-        if best.as_ref().is_none_or(|best| choice.rank < best.rank) {
-            best = Some(choice);
+        let better = |(near, best): &(u64, Choice)| (distance, choice.rank) < (*near, best.rank);
+        if best.as_ref().is_none_or(better) {
+            best = Some((distance, choice));
         }
     }
-    let found = Found { choice: best?, distance: 0, proof: Proof::Optimal };
+    let (distance, choice) = best?;
+    let found = Found { choice, distance, proof: Proof::Optimal };
     Some(finish(problem, found, PartingFound::Even))
 }
 
@@ -251,15 +260,15 @@ fn with_count(
     {
         return Ok(Some(finish(problem, found, PartingFound::Even)));
     }
-    // A number of L3 domains for the whole guest is shared out by vCPUs: that needs equal parts.
-    if parting == Parting::Even || matches!(problem.wanted.l3, L3Policy::Exactly(_)) {
+    if parting == Parting::Even {
         return Ok(None);
     }
-    let whole = uneven::place(problem, count, unit)?;
+    let (whole_cores, any) = (problem.multiple_for_domains(unit), problem.multiple_for_domains(1));
+    let whole = uneven::place(problem, count, whole_cores)?;
     if let Some(found) = whole {
         return Ok(Some(finish(problem, found, PartingFound::WholeCores)));
     }
-    let any = if unit > 1 { uneven::place(problem, count, 1)? } else { None };
+    let any = if whole_cores > any { uneven::place(problem, count, any)? } else { None };
     Ok(any.map(|found| finish(problem, found, PartingFound::Any)))
 }
 

@@ -39,6 +39,10 @@ pub struct Rank {
     pub tail: u64,
 }
 
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
 /// How many vCPUs each area can seat.
 pub fn seats(stock: &Stock, smt: SmtPolicy) -> Vec<u32> {
     let of = |places: &Places| match smt {
@@ -72,6 +76,15 @@ impl<'a> Problem<'a> {
             SmtPolicy::Isolate | SmtPolicy::Avoid => 1,
             SmtPolicy::Prefer | SmtPolicy::Require => self.layout.smt_width(),
         }
+    }
+
+    /// What unequal parts are multiples of, to be multiples of `unit` and to have a whole number of
+    /// the L3 domains where those are counted: the parts then have domains by their vCPUs.
+    pub fn multiple_for_domains(&self, unit: u32) -> u32 {
+        let L3Policy::Exactly(domains) = self.wanted.l3 else { return unit };
+        let vcpus = self.wanted.vcpus;
+        let per_step = vcpus / common_divisor(vcpus, domains);
+        per_step / common_divisor(per_step, unit) * unit
     }
 
     /// Pages that so many of the guest's vCPUs bring along, rounded down; never none.
@@ -256,6 +269,29 @@ impl<'a> Problem<'a> {
         };
         self.wanted.emulator_cpus == 0
             || parts.iter().map(left).sum::<u32>() >= self.wanted.emulator_cpus
+    }
+
+    /// What the distance counts for memory that is elsewhere: how much farther it is than an area's own,
+    /// for each vCPU there and each of the guest (as if all that it does went to that memory).
+    pub fn to_memory(&self, area: usize, vcpus: u32) -> u64 {
+        u64::from(vcpus) * u64::from(self.wanted.vcpus) * self.layout.beyond_own(area)
+    }
+
+    /// Whether all areas together have the pages.
+    pub fn has_pages(&self) -> bool {
+        let mut pools = vec![0; self.layout.pools()];
+        for area in 0..self.areas() {
+            pools[self.layout.areas[area].pool] = self.pages(area);
+        }
+        pools.into_iter().fold(0, u64::saturating_add) >= self.wanted.pages
+    }
+
+    /// Whether all areas together have a pCPU left for the emulator. Where siblings are kept idle each
+    /// area must be asked.
+    pub fn has_threads_for_the_emulator(&self) -> bool {
+        let threads: u64 = self.stock.areas().iter().map(|places| u64::from(places.threads)).sum();
+        let wanted = u64::from(self.wanted.vcpus) + u64::from(self.wanted.emulator_cpus);
+        self.wanted.emulator_cpus == 0 || self.wanted.smt == SmtPolicy::Isolate || threads >= wanted
     }
 
     fn devices_hold(&self, parts: &[(usize, u32)]) -> bool {

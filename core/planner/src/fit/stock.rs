@@ -92,22 +92,18 @@ impl Stock {
     }
 
     fn change(&mut self, layout: &Layout, cpus: &CpuSet, change: impl Fn(u16, u16) -> u16) {
-        for segment in 0..layout.segments.len() {
-            let mut touched = false;
-            for core in layout.segments[segment].cores.clone() {
-                let threads = &layout.threads[layout.cores[core].threads.clone()];
-                let bit = |(bit, thread): (usize, &u32)| {
-                    u16::from(cpus.contains(Pcpu::new(*thread))) << bit
-                };
-                let bits = threads.iter().enumerate().map(bit).fold(0, |all, bit| all | bit);
-                if bits != 0 {
-                    self.free[core] = change(self.free[core], bits);
-                    touched = true;
-                }
+        // A segment's CPUs come in a few runs of ids, so few are noted twice in a row.
+        let mut touched: Vec<usize> = Vec::new();
+        for (core, segment, bit) in cpus.iter().filter_map(|cpu| layout.spot_of(cpu)) {
+            self.free[core] = change(self.free[core], 1 << bit);
+            if touched.last() != Some(&segment) {
+                touched.push(segment);
             }
-            if touched {
-                self.count(layout, segment);
-            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        for segment in touched {
+            self.count(layout, segment);
         }
     }
 

@@ -3,7 +3,8 @@
 //! With the areas given, the distance between vCPUs in different parts is least where one part is as
 //! large as can be: moving a vCPU from a smaller part to a larger one never brings vCPUs apart that
 //! were together. (Along every exchange between two parts the sum is strictly concave, so at its
-//! least no two parts can both still give and take.) Therefore only parts that are full, parts of
+//! least no two parts can both still give and take. The way to memory adds the same for each vCPU of
+//! an area, which changes nothing of that.) Therefore only parts that are full, parts of
 //! one unit and at most one part between need to be looked at, and for small guests all are.
 //!
 //! The walk over areas keeps the best found and cuts what cannot be better; what it has not seen
@@ -13,6 +14,7 @@ use super::Proof;
 use super::division::{Division, divide};
 use super::even::Found;
 use super::problem::{Choice, Problem};
+use numawise_model::L3Policy;
 
 const PATIENCE: u32 = 40_000;
 /// Up to this many units every size is tried, so that conditions on the whole (memory to the last
@@ -36,7 +38,7 @@ struct Walk<'a, 'b> {
 /// The cheapest choice of `count` areas, in whole units; `Err` when there may be one that was not
 /// found.
 pub fn place(problem: &Problem, count: u32, unit: u32) -> Result<Option<Found>, GaveUp> {
-    let most = |area: usize| (area, problem.most(area, unit));
+    let most = |area: usize| (area, most_with_domains(problem, area, unit));
     let mut areas: Vec<(usize, u32)> =
         (0..problem.areas()).map(most).filter(|(_, most)| *most > 0).collect();
     areas.sort_by_key(|(area, most)| (std::cmp::Reverse(*most), *area));
@@ -88,6 +90,19 @@ pub fn place(problem: &Problem, count: u32, unit: u32) -> Result<Option<Found>, 
         false => Proof::BestFound { bound },
     };
     Ok(Some(Found { choice, distance, proof }))
+}
+
+/// The most vCPUs of an area, in whole units; where L3 domains are counted, with as many of them as
+/// are the part's due. (What `n` vCPUs need of domains grows as `n`, and what the largest domains hold
+/// ever more slowly: so below the most there is room as well, but for cores that `avoid` may share.)
+fn most_with_domains(problem: &Problem, area: usize, unit: u32) -> u32 {
+    let mut most = problem.most(area, unit);
+    if matches!(problem.wanted.l3, L3Policy::Exactly(_)) {
+        while most > 0 && problem.share_cost(area, most).is_none() {
+            most -= unit;
+        }
+    }
+    most
 }
 
 /// The steps were used up before anything was found.
@@ -161,7 +176,8 @@ impl Walk<'_, '_> {
         let to = |(other, other_size): &(usize, u32)| {
             u64::from(*other_size) * u64::from(size) * self.problem.layout.between(*other, area)
         };
-        self.taken.iter().map(to).sum()
+        let others: u64 = self.taken.iter().map(to).sum();
+        others + self.problem.to_memory(area, size)
     }
 
     fn is_worse(&self, distance: u64, vcpus: u32) -> bool {
@@ -200,10 +216,11 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Over every pair of vCPUs in different areas, there and back.
+/// Over every pair of vCPUs in different areas, there and back, and from each vCPU to its memory.
 pub fn distance(problem: &Problem, parts: &[(usize, u32)]) -> u64 {
     let mut sum = 0;
     for (index, (a, of_a)) in parts.iter().enumerate() {
+        sum += problem.to_memory(*a, *of_a);
         for (b, of_b) in &parts[index + 1..] {
             if a != b {
                 sum += u64::from(*of_a) * u64::from(*of_b) * problem.layout.between(*a, *b);

@@ -62,18 +62,14 @@ pub fn place_all(
     if let Some(items) = certainly_impossible(fleet, groups, items, base, bound) {
         return Err(NotPlaced { items, is_certain: true });
     }
-    let batch = place_most(fleet, groups, items, base, bound);
-    let missing: Vec<usize> =
-        (0..items.len()).filter(|item| batch.placed[*item].is_none()).collect();
+    let mut work = Work::new(fleet, groups, items, base);
+    let missing = work.place_units(&units(items), bound);
+    work.mend(&missing, bound);
+    let missing = work.missing();
     if missing.is_empty() {
-        return Ok(batch);
+        return Ok(Batch { placed: work.placed, is_cut_short: bound.is_reached() });
     }
-    for (item, placed) in items.iter().zip(&batch.placed) {
-        if let Some(placed) = placed {
-            fleet.give_back(placed.host, &placed.held);
-            groups.remove(&item.groups, placed.host);
-        }
-    }
+    work.take_all_out();
     Err(NotPlaced { items: missing, is_certain: false })
 }
 
@@ -108,33 +104,8 @@ fn certainly_impossible(
     (!none.is_empty()).then_some(none)
 }
 
-/// As many as can be had, the largest first. What is placed is taken from the fleet.
-pub fn place_most(
-    fleet: &mut Fleet,
-    groups: &mut Groups,
-    items: &[Item],
-    base: &Allowed,
-    bound: &mut Bound,
-) -> Batch {
-    let placed = vec![None; items.len()];
-    let mut work = Work { fleet, groups, items, base, placed, of_host: BTreeMap::new() };
-    let mut missing = Vec::new();
-    for unit in units(items) {
-        if !work.place_unit(&unit, bound) {
-            missing.push(unit);
-        }
-    }
-    for unit in missing {
-        // Moving others to make room for several at once is not tried.
-        if let [item] = unit[..] {
-            work.place_by_moving(item, DEEPEST, bound);
-        }
-    }
-    Batch { placed: work.placed, is_cut_short: bound.is_reached() }
-}
-
 /// Items by size, those that must be together as one.
-fn units(items: &[Item]) -> Vec<Vec<usize>> {
+pub(super) fn units(items: &[Item]) -> Vec<Vec<usize>> {
     let together =
         |item: &Item| item.groups.iter().find(|group| group.rule == GroupRule::Together).cloned();
     let mut units: Vec<Vec<usize>> = Vec::new();
@@ -165,17 +136,70 @@ fn units(items: &[Item]) -> Vec<Vec<usize>> {
     units
 }
 
-struct Work<'a> {
-    fleet: &'a mut Fleet,
+/// Some of a batch that is placed, and the fleet without it.
+pub(super) struct Work<'a> {
+    pub(super) fleet: &'a mut Fleet,
     groups: &'a mut Groups,
     items: &'a [Item],
     base: &'a Allowed,
-    placed: Vec<Option<Placed>>,
+    pub(super) placed: Vec<Option<Placed>>,
     /// Items of the batch on each host.
     of_host: BTreeMap<usize, Vec<usize>>,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    pub(super) fn new(
+        fleet: &'a mut Fleet,
+        groups: &'a mut Groups,
+        items: &'a [Item],
+        base: &'a Allowed,
+    ) -> Self {
+        Self {
+            fleet,
+            groups,
+            items,
+            base,
+            placed: vec![None; items.len()],
+            of_host: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn missing(&self) -> Vec<usize> {
+        (0..self.items.len()).filter(|item| self.placed[*item].is_none()).collect()
+    }
+
+    /// In this order; those for which there is no place are given back.
+    pub(super) fn place_units(
+        &mut self,
+        units: &[Vec<usize>],
+        bound: &mut Bound,
+    ) -> Vec<Vec<usize>> {
+        units.iter().filter(|unit| !self.place_unit(unit, bound)).cloned().collect()
+    }
+
+    /// Places by moving others what could not be placed.
+    pub(super) fn mend(&mut self, missing: &[Vec<usize>], bound: &mut Bound) {
+        for unit in missing {
+            // Moving others to make room for several at once is not tried.
+            if let [item] = unit[..] {
+                self.place_by_moving(item, DEEPEST, bound);
+            }
+        }
+    }
+
+    pub(super) fn take_all_out(&mut self) -> Vec<Option<Placed>> {
+        (0..self.items.len()).map(|item| self.take_out(item)).collect()
+    }
+
+    /// What was taken out of an otherwise empty work.
+    pub(super) fn put_all_back(&mut self, placed: Vec<Option<Placed>>) {
+        for (item, placed) in placed.into_iter().enumerate() {
+            if let Some(placed) = placed {
+                self.put_back(item, placed);
+            }
+        }
+    }
+
     fn allowed(&self, item: usize) -> Allowed {
         self.groups.allowed(self.fleet, &self.items[item].groups).and(self.base)
     }

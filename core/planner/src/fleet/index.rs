@@ -1,7 +1,7 @@
 //! Areas of all hosts by what they can seat, so that a request looks at each kind of area once.
 //!
 //! A **class** has all areas of hosts of one make whose L3 domains, in whatever order, have the same
-//! numbers of free threads, pairs and whole cores; areas of empty hosts are in classes of their own.
+//! numbers of free threads, pairs and whole cores, and whose memory is as far; areas of empty hosts are in classes of their own.
 //! What a guest inside one area costs depends on nothing else, but for its memory. So the members of
 //! a class are kept by memory first: by the free pages of each size, rounded down to a power of two
 //! or the middle between two. Only members whose rounded memory is the rounded need must be asked.
@@ -50,6 +50,8 @@ pub struct Class {
     pub empty_hosts: bool,
     /// Nobody has any of these areas.
     pub wholly_free: bool,
+    /// How much farther their memory is than memory of their own would be.
+    pub beyond_own: u64,
     pub places: Places,
     /// L3 domains with anything to give, those with the most first, each with its width.
     pub domains: Box<[(Places, u32)]>,
@@ -87,7 +89,7 @@ impl Index {
                 }
             }
             if class.members.is_empty() {
-                let key = key(class.make, class.empty_hosts, class.wholly_free, &class.domains);
+                let key = key(class.make, class.kind(), &class.domains);
                 self.by_key.remove(&key);
                 self.vacant.push(listed.class);
             }
@@ -98,7 +100,8 @@ impl Index {
         let domains = domains(&make.layout, &entry.stock, area);
         let places = entry.stock.area(area);
         let wholly_free = places.threads == make.whole.area(area).threads;
-        let key = key(entry.make, empty, wholly_free, &domains);
+        let beyond_own = make.layout.beyond_own(area);
+        let key = key(entry.make, (empty, wholly_free, beyond_own), &domains);
         if let Some(class) = self.by_key.get(&key) {
             return *class;
         }
@@ -106,6 +109,7 @@ impl Index {
             make: entry.make,
             empty_hosts: empty,
             wholly_free,
+            beyond_own,
             places,
             domains,
             members: BTreeMap::new(),
@@ -147,6 +151,10 @@ impl Index {
 }
 
 impl Class {
+    fn kind(&self) -> Kind {
+        (self.empty_hosts, self.wholly_free, self.beyond_own)
+    }
+
     /// The first member with these pages that is allowed: host and area.
     pub fn first(
         &self,
@@ -254,8 +262,11 @@ fn packed(places: Places, width: u32) -> u64 {
         | u64::from(width)
 }
 
-fn key(make: u32, empty: bool, wholly_free: bool, domains: &[(Places, u32)]) -> Box<[u64]> {
+/// Of a class: hosts without guests, areas that nobody has any of, how far memory is.
+type Kind = (bool, bool, u64);
+
+fn key(make: u32, (empty, wholly_free, beyond_own): Kind, domains: &[(Places, u32)]) -> Box<[u64]> {
     let head = (u64::from(make) << 2) | (u64::from(empty) << 1) | u64::from(wholly_free);
     let domains = domains.iter().map(|(places, width)| packed(*places, *width));
-    std::iter::once(head).chain(domains).collect()
+    [head, beyond_own].into_iter().chain(domains).collect()
 }

@@ -42,8 +42,8 @@
 //! no fuller host is left; empty hosts of one make are asked once. What needs unequal parts comes
 //! after all that, and of it some answers are compared ([`several`]).
 //!
-//! A batch ([`batch`]) is placed largest first, and mended by moving what was placed before. Making
-//! room ([`room`], [`order`]) is the same search with guests that have their places already.
+//! A batch ([`batch`]) is placed largest first, and mended by moving what was placed before; where it
+//! is too large, the most of it is looked for ([`most`]). Making room ([`room`], [`order`]) is the same search with guests that have their places already.
 //!
 //! Every search takes a [`Bound`]: a number of questions to `fit`, and a function that may say
 //! "stop now". Core has no clock. What was found by then is the answer, and says so.
@@ -68,16 +68,18 @@ pub mod choose;
 pub mod evacuate;
 pub mod groups;
 mod index;
+mod most;
 mod order;
 mod rank;
 mod reasons;
 pub mod room;
 mod several;
 
-pub use batch::{Batch, Item, NotPlaced, Placed, place_all, place_most};
+pub use batch::{Batch, Item, NotPlaced, Placed, place_all};
 pub use choose::{Choice, NoPlace, choose};
 pub use evacuate::evacuate;
 pub use groups::{Group, GroupRule};
+pub use most::place_most;
 pub use rank::Rank;
 pub use reasons::{WhyNot, why_not};
 pub use room::{Move, Resident, Room, make_room};

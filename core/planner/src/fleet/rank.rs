@@ -75,6 +75,7 @@ impl Rank {
         let (domains, opened) = if compact { fewest(&class.domains, vcpus, seat) } else { (0, 0) };
         Self {
             areas: 1,
+            distance: u64::from(vcpus).pow(2) * class.beyond_own,
             sharing_areas: u64::from(shared),
             l3: [domains, 0, 0],
             opened_hosts: class.empty_hosts.into(),

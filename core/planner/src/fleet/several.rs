@@ -210,7 +210,8 @@ impl Search<'_> {
             let (a, b) = (holding[first], holding[second]);
             let at_best = Rank {
                 areas: 2,
-                distance: u64::from(each) * u64::from(each) * layout.between(a, b),
+                distance: u64::from(each).pow(2)
+                    * (layout.between(a, b) + 2 * (layout.beyond_own(a) + layout.beyond_own(b))),
                 l3: [l3[first] + l3[second], 0, 0],
                 opened_areas: opened(a) + opened(b),
                 left_over: [left_in_host, left(a) + left(b)],

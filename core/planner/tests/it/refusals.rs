@@ -84,6 +84,7 @@ fn scene() -> impl Strategy<Value = Scene> {
 
 fn with(scene: &Scene, change: impl FnOnce(&mut Scene, &mut Best)) -> bool {
     let mut changed = Scene {
+        smp_cache: None,
         host: scene.host.clone(),
         ledger: scene.ledger.clone(),
         pools: scene.pools.clone(),

@@ -1,7 +1,7 @@
 //! A host, a guest and a request to start from, each test bending what it is about; and plans as a
 //! few lines of text, so that what is expected can stand next to the input.
 
-use numawise_model::guest::Balloon;
+use numawise_model::guest::{Balloon, SmpCacheAbility};
 use numawise_model::plan::HeldPages;
 use numawise_model::{
     BindRule, Claim, ClaimId, CpuPools, CpuSet, FindingKind, FrozenTopology, GuestConfig, GuestRef,
@@ -22,6 +22,7 @@ pub struct Scene {
     pub live: Option<GuestConfig>,
     pub frozen: Option<FrozenTopology>,
     pub held: HeldPages,
+    pub smp_cache: Option<SmpCacheAbility>,
     pub request: Request,
 }
 
@@ -51,6 +52,8 @@ impl Scene {
             memory_mode: MemoryMode::Strict,
             new_topology: false,
             fix_guest: false,
+            memory_only: None,
+            guest_cache: None,
         };
         Self {
             host,
@@ -60,6 +63,7 @@ impl Scene {
             live: None,
             frozen: None,
             held: HeldPages::new(),
+            smp_cache: None,
             request,
         }
     }
@@ -96,6 +100,7 @@ impl Scene {
             cpu_before: guest.and_then(|guest| guest.cpu_topology),
             frozen: self.frozen.as_ref(),
             held: &self.held,
+            smp_cache: self.smp_cache.as_ref(),
             stamp: Stamp {
                 plan: PlanId("plan".to_owned()),
                 claims: [ClaimId("vcpus".to_owned()), ClaimId("helpers".to_owned())],

@@ -191,3 +191,13 @@ pub fn memory_stays_behind(
     };
     said.way("shut the guest down fully and start it to bring both together: --restart")
 }
+
+pub fn other_l3(expected: &[VcpuSet], seen: &[VcpuSet]) -> Said {
+    let sets = |sets: &[VcpuSet]| {
+        let each: Vec<String> = sets.iter().map(VcpuSet::to_string).collect();
+        if each.is_empty() { "none".to_owned() } else { each.join(" | ") }
+    };
+    say("the guest's kernel puts other vCPUs under one L3 cache than the plan shows it")
+        .fact(format!("planned: {}; seen: {}", sets(expected), sets(seen)))
+        .way("a CPU model of another vendor than the host's, or AMD's without topoext, shows its caches its own way: <cpu mode='host-passthrough'/>")
+}

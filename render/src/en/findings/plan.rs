@@ -4,6 +4,7 @@ use crate::en::{
     Said, are, n_pcpus, nodes, numbers, owner, owners, pcpu, pcpus, say, vcpus, verb, vnode,
 };
 use crate::quantity::count;
+use numawise_model::finding::L3Untold;
 use numawise_model::{CpuSet, NodeSet, Owner, Pcpu, Pnode, Vcpu, VcpuSet, Vnode};
 
 pub fn uses_reserved_cpus(cpus: &CpuSet) -> Said {
@@ -89,6 +90,14 @@ pub fn emulator_lacks_memory_node(node: Pnode) -> Said {
     .way(format!("let the emulator run on a CPU of node {node} too"))
 }
 
+pub fn prefill_without_cpus(node: Pnode) -> Said {
+    say(format!(
+        "memory of node {node} is filled before the guest starts, and that node has no CPU for the \
+         thread that fills it: some releases of libvirt and QEMU do not start such a guest"
+    ))
+    .way("if it does not start, use ordinary pages for it: --page-size 4K")
+}
+
 pub fn max_sockets(sockets: u32, crossing: Vnode) -> Said {
     say(format!(
         "with at most {}, a guest socket reaches over the edge of {}: the guest's scheduler sees \
@@ -112,10 +121,32 @@ pub fn guest_l3_differs(host_domains: u32, guest_domains: u32) -> Said {
     .way(way)
 }
 
+pub fn guest_l3_untold(why: &L3Untold) -> Said {
+    let said = say("the guest cannot be told which of its vCPUs share an L3 cache");
+    match why {
+        L3Untold::Unequal { vcpus } => {
+            let shares: Vec<String> = vcpus.iter().map(u32::to_string).collect();
+            said.fact(format!("its L3 domains have {} vCPUs: no topology has such dies", shares.join(", ")))
+                .way("take shares that are equal: --l3 N with an N that divides the vCPUs, or other --bind rules")
+        }
+        L3Untold::Scattered => said
+            .fact("vCPUs of one L3 domain are not neighbours, or may run on several domains")
+            .way("bind neighbouring vCPUs to one L3 domain, one to one: --policy compact"),
+        L3Untold::OtherThanSockets { vcpus_each, in_socket } => said
+            .fact(format!(
+                "{vcpus_each} vCPUs share an L3 domain, and a guest socket has {in_socket}"
+            ))
+            .way("fewer vNUMA nodes (--vnodes) give larger sockets, where one node has the room"),
+        L3Untold::NoSmpCache { why } => said
+            .fact(format!("only QEMU's smp-cache could say it, and it is not to be had: {why}"))
+            .way("QEMU has it since 10.0 for x86 PCs; --new-topology lets dies say it"),
+    }
+}
+
 pub fn guest_smt_hidden(host_threads: u32) -> Said {
     say(format!(
-        "the guest does not see that its vCPUs are threads ({host_threads} to a core): siblings \
-         are not next to each other in the binding"
+        "the guest does not see which of its vCPUs share a core ({host_threads} threads to a core): \
+         only where every guest core can be a whole core of the host is that told"
     ))
 }
 
@@ -140,7 +171,7 @@ pub fn memory_unchecked(node: Pnode) -> Said {
 
 pub fn memory_on_other_node(of: Vnode, cpu_node: Pnode, memory_node: Pnode) -> Said {
     say(format!(
-        "{} runs on node {cpu_node}, which has no memory: its memory is on node {memory_node}",
+        "{} runs on node {cpu_node}, which has no memory that may be used: its memory is on node {memory_node}",
         vnode(of)
     ))
 }

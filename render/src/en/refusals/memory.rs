@@ -70,15 +70,18 @@ pub fn page_size_unknown(size: PageSize, known: &[PageSize]) -> Said {
 }
 
 pub fn not_whole_pages(memory: u64, size: PageSize, lower: u64, higher: u64) -> Said {
-    say(format!("{} ({memory} bytes) is no whole number of {size} pages", bytes(memory)))
-        .way(format!(
-            "ask for {} or {}: --memory {} or --memory {}",
-            bytes(lower),
-            bytes(higher),
-            argument(lower),
-            argument(higher)
-        ))
-        .way("or use smaller pages: --page-size 4K")
+    let ways: Vec<String> = [lower, higher]
+        .into_iter()
+        .filter(|n| *n > 0)
+        .map(|n| format!("--memory {}", argument(n)))
+        .collect();
+    let said =
+        say(format!("{} ({memory} bytes) is no whole number of {size} pages", bytes(memory)))
+            .way(format!("ask for {}", ways.join(" or ")));
+    match size.is_huge() {
+        true => said.way("or use smaller pages: --page-size 4K"),
+        false => said,
+    }
 }
 
 /// As `--memory` takes it: exact to the byte.
@@ -108,6 +111,21 @@ pub fn not_allowed(node: Pnode, allowed: &NodeSet, limited_by: Option<&str>) -> 
     ))
     .way("bind to one of the allowed nodes (--on-node NODE:VCPUS)")
     .way("or widen the cgroup's cpuset.mems")
+}
+
+pub fn not_memory_only(asked: &NodeSet, usable: &NodeSet) -> Said {
+    let said = if usable.is_empty() {
+        say("this host has no node with memory and without CPUs that could be used here")
+    } else {
+        say(format!(
+            "{} cannot give memory as memory-only nodes: those here are {}",
+            nodes(asked),
+            nodes(usable)
+        ))
+        .way(format!("name some of these: --memory-only {usable}"))
+        .way("or take the nearest: --memory-only near")
+    };
+    said.way("or leave --memory-only out: memory then comes from the vCPUs' own nodes")
 }
 
 pub fn nowhere(of: Vnode) -> Said {

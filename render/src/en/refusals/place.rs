@@ -24,7 +24,7 @@ impl Nowhere<'_> {
             true => say(format!("no place was found for {asked}; the search was cut short")),
         };
         for lack in self.nodes {
-            said = said.fact(format!("node {}: {}", lack.node, lacking(lack)));
+            said = said.fact(format!("node {}: {}", lack.node, lacking(lack, Some(self.size))));
         }
         for (who, cpus) in self.held {
             said = said.fact(format!("held by {}: {} ({cpus})", owner(who), n_pcpus(cpus)));

@@ -2,12 +2,14 @@
 //!
 //! Runs in the release profile, in this process: nothing is asked of a machine but its clock.
 
+mod batch;
 mod peer;
 mod quality;
 mod scale;
 mod trace;
 
 pub(super) use scale::own_time;
+pub(super) use trace::Chance;
 
 use crate::process::{cargo, succeeds};
 use anyhow::Result;
@@ -18,6 +20,7 @@ use numawise_testkit::Shape;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 use trace::Trace;
 
 #[derive(clap::Args, Clone)]
@@ -35,6 +38,13 @@ pub struct FleetArgs {
     /// Quality against the peer instead, on so many traces of each mix from this seed on.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "8")]
     quality: Option<u64>,
+    /// A batch known beforehand beside a solver's bound instead, on so many traces of each mix.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "4")]
+    #[arg(conflicts_with = "quality")]
+    batch: Option<u64>,
+    /// How long the solver may take for each batch.
+    #[arg(long, default_value_t = 60)]
+    solver_seconds: u32,
     /// Traces to read for it instead of making them.
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
@@ -47,23 +57,93 @@ pub fn run(root: &Path, args: &FleetArgs) -> Result<bool> {
         release.args(std::env::args_os().skip(1));
         return succeeds(&mut release);
     }
-    match args.quality {
-        Some(seeds) => quality_table(args, seeds),
-        None => scale_table(args),
+    match (args.quality, args.batch) {
+        (Some(seeds), _) => quality_table(args, seeds),
+        (None, Some(seeds)) => batch_table(args, seeds),
+        (None, None) => scale_table(args),
     }
+}
+
+/// Those given as files, or so many of each mix.
+fn traces(args: &FleetArgs, seeds: u64) -> Result<Vec<Trace>> {
+    if !args.trace.is_empty() {
+        return args.trace.iter().map(|file| trace::read(file)).collect();
+    }
+    let of = |mix| (0..seeds).map(move |seed| trace::make(mix, args.seed + seed, 5000));
+    Ok(trace::MIXES.into_iter().flat_map(of).collect())
+}
+
+/// Hosts of the batches: as many as a solver can still bound.
+const BATCH_HOSTS: [usize; 2] = [12, 5];
+/// How long ours may take for a batch.
+const BATCH_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Whether ours is within 3 % of the bound wherever the solver proves one that it reaches.
+fn batch_table(args: &FleetArgs, seeds: u64) -> Result<bool> {
+    let solver = match batch::Solver::start(args.solver_seconds) {
+        Ok(solver) => Some(solver),
+        Err(error) => {
+            println!("the solver is left out, so nothing is bounded: {error:#}");
+            None
+        }
+    };
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header([
+        "trace",
+        "make",
+        "guests",
+        "ours",
+        "took",
+        "CP-SAT",
+        "bound",
+        "",
+        "gap",
+        "one by one",
+        "gap",
+    ]);
+    let (mut missed, mut closed, mut rows) = (0, 0, 0);
+    let traces = traces(args, seeds)?;
+    for ((name, make), hosts) in makes().into_iter().zip(BATCH_HOSTS) {
+        for trace in &traces {
+            let outcome = batch::compare(trace, &make, hosts, BATCH_DEADLINE, solver.as_ref())?;
+            let dash = || "-".to_owned();
+            let solved = outcome.solver.as_ref();
+            let gap = |placed: usize| solved.map(|s| 1.0 - placed as f64 / s.bound.max(1) as f64);
+            let percent = |gap: f64| format!("{:.1} %", gap * 100.0);
+            rows += 1;
+            closed += usize::from(solved.is_some_and(|solved| solved.closed));
+            missed += usize::from(
+                solved.is_some_and(|s| s.closed) && gap(outcome.ours).is_some_and(|gap| gap > 0.03),
+            );
+            table.add_row([
+                outcome.trace.clone(),
+                format!("{hosts} of {name}"),
+                outcome.guests.to_string(),
+                outcome.ours.to_string(),
+                format!("{:.0} ms", outcome.took.as_secs_f64() * 1e3),
+                solved.map_or_else(dash, |solved| solved.best.to_string()),
+                solved.map_or_else(dash, |solved| solved.bound.to_string()),
+                solved.map_or_else(dash, |s| if s.closed { "closed" } else { "open" }.to_owned()),
+                gap(outcome.ours).map_or_else(dash, percent),
+                outcome.one_by_one.to_string(),
+                gap(outcome.one_by_one).map_or_else(dash, percent),
+            ]);
+        }
+    }
+    println!("{table}");
+    if solver.is_some() {
+        let (solver, seconds) = (batch::Solver::name(), args.solver_seconds);
+        println!(
+            "{solver}, {seconds} s a batch: closed on {closed} of {rows}; more than 3 % below it on {missed}"
+        );
+    }
+    Ok(missed == 0)
 }
 
 /// Whether ours is nowhere worse than the better of the peer's two, and better in the sum.
 fn quality_table(args: &FleetArgs, seeds: u64) -> Result<bool> {
-    let mut traces = Vec::new();
-    for file in &args.trace {
-        traces.push(trace::read(file)?);
-    }
-    if traces.is_empty() {
-        for mix in trace::MIXES {
-            traces.extend((0..seeds).map(|seed| trace::make(mix, args.seed + seed, 5000)));
-        }
-    }
+    let traces = traces(args, seeds)?;
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header([

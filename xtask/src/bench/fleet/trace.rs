@@ -76,7 +76,7 @@ impl Chance {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    fn exponential(&mut self, mean: f64) -> f64 {
+    pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * self.unit().ln()
     }
 
@@ -86,7 +86,7 @@ impl Chance {
         (mu + sigma * normal).exp()
     }
 
-    fn weighted<T: Copy>(&mut self, values: &[T], weights: &[u32]) -> T {
+    pub fn weighted<T: Copy>(&mut self, values: &[T], weights: &[u32]) -> T {
         let all: u32 = weights.iter().sum();
         let mut at = self.below(all as usize) as u32;
         for (value, weight) in values.iter().zip(weights) {

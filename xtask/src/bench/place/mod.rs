@@ -4,6 +4,7 @@
 //! ratio of the medians. Hosts are prepared beforehand on both sides. Times are CPU time of the
 //! thread. Every answer is held against what trying everything says.
 
+mod caches;
 mod peer;
 mod planned;
 mod rows;
@@ -32,6 +33,9 @@ pub struct PlaceArgs {
     /// Only the rows with this in their name, and not the many hosts.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// Only beside the allocators that know L3 caches.
+    #[arg(long, conflicts_with_all = ["alone", "only"])]
+    caches: bool,
 }
 
 /// Calls that are timed together: one is shorter than reading the clock.
@@ -46,6 +50,9 @@ pub fn run(root: &Path, args: &PlaceArgs) -> Result<bool> {
         release.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
         release.args(std::env::args_os().skip(1));
         return succeeds(&mut release);
+    }
+    if args.caches {
+        return Ok(caches::compare(args.quick));
     }
     let mut peer = match args.alone {
         true => None,
@@ -64,6 +71,9 @@ pub fn run(root: &Path, args: &PlaceArgs) -> Result<bool> {
     if let Some(peer) = peer {
         println!("{}, medians of interleaved rounds, CPU time of the thread", peer.version);
         peer.end()?;
+    }
+    if args.only.is_none() {
+        met &= caches::compare(args.quick);
     }
     Ok(met)
 }

@@ -2,13 +2,10 @@
 //!
 //! The environment is made once (about two minutes, with network) in this user's cache folder.
 
-use crate::machine::find_program;
-use crate::process::output_of;
+use crate::bench::python;
 use anyhow::{Context, Result, bail};
-use numawise_testkit::testbed::Cache;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The version that the figures are told for.
@@ -34,7 +31,7 @@ pub struct PeerAnswer {
 
 impl Peer {
     pub fn start() -> Result<Self> {
-        let python = environment()?.join("bin/python");
+        let python = python::with(NOVA)?;
         let mut child = Command::new(&python)
             .args(["-c", DRIVER])
             .stdin(Stdio::piped())
@@ -92,29 +89,4 @@ impl Peer {
 
 fn numbers(value: &Value) -> impl Iterator<Item = f64> {
     value.as_array().into_iter().flatten().filter_map(Value::as_f64)
-}
-
-/// Made where it is not there; a half-made one is not taken for one.
-fn environment() -> Result<PathBuf> {
-    let cache = Cache::of_user();
-    let folder = cache.folder().with_file_name("bench").join(NOVA.replace("==", "-"));
-    let done = folder.join("complete");
-    if done.is_file() {
-        return Ok(folder);
-    }
-    if find_program("python3").is_none() {
-        bail!("python3 is not installed; as root: apt-get install -y python3 python3-venv");
-    }
-    eprintln!("making {} (once, about two minutes)", folder.display());
-    output_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder)).context(
-        "python3 cannot make a virtual environment; as root: apt-get install -y python3-venv",
-    )?;
-    install(&folder).context("the peer cannot be installed; is there a network?")?;
-    std::fs::write(&done, "").with_context(|| format!("cannot write {}", done.display()))?;
-    Ok(folder)
-}
-
-fn install(folder: &Path) -> Result<()> {
-    let mut pip = Command::new(folder.join("bin/pip"));
-    output_of(pip.args(["install", "--quiet", "--disable-pip-version-check", NOVA])).map(drop)
 }

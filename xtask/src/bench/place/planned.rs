@@ -57,6 +57,8 @@ impl Planned {
                 memory_mode: MemoryMode::Strict,
                 new_topology: false,
                 fix_guest: false,
+                memory_only: None,
+                guest_cache: None,
             },
             ledger: Ledger::default(),
             held: HeldPages::new(),
@@ -73,6 +75,7 @@ impl Planned {
             cpu_before: None,
             frozen: None,
             held: &self.held,
+            smp_cache: None,
             stamp: Stamp {
                 plan: PlanId("plan".to_owned()),
                 claims: [ClaimId("vcpus".to_owned()), ClaimId("helpers".to_owned())],

@@ -38,6 +38,7 @@ use numawise_engine::ports::{
     Cancel, Depth, GuestSnapshot, GuestSummary, Hypervisor, PortError, Processes, ShutdownOptions,
     Stopped,
 };
+use numawise_model::guest::SmpCacheAbility;
 use numawise_model::{CpuSet, GuestFacts, GuestUuid, Host, HostId, Obstacle, Pins};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
@@ -185,6 +186,10 @@ impl Hypervisor for LibvirtHypervisor {
 
     fn is_simulated(&self) -> bool {
         self.place == Place::Nowhere
+    }
+
+    fn smp_cache(&self, xml: &str) -> Result<SmpCacheAbility, PortError> {
+        crate::probe::smp_cache(self, xml)
     }
 
     /// See [`host::id`] for machines that are not this one.

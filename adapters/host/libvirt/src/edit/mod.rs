@@ -15,6 +15,7 @@ use crate::error::DomainXmlError;
 use crate::markup::Markup;
 use crate::order;
 use crate::patch::{ChildChanges, Patch, Rank};
+use crate::qemu_args;
 use crate::read;
 use crate::sheet::Sheet;
 use numawise_model::{GuestEdit, PinEdit, VnumaEdit};
@@ -45,11 +46,13 @@ pub(crate) fn apply(
         VnumaEdit::Keep => {}
         VnumaEdit::Remove { cpu_topology } => {
             steps.push(Box::new(|patch| vnuma::remove(patch, *cpu_topology)));
+            steps.push(Box::new(|patch| qemu_args::set(patch, None)));
             steps.push(Box::new(memory::remove_numatune));
             steps.push(Box::new(memory::forget_cells_in_hugepages));
         }
         VnumaEdit::Set { topology, mode, page_size } => {
             steps.push(Box::new(|patch| vnuma::set(patch, topology)));
+            steps.push(Box::new(|patch| qemu_args::set(patch, topology.l3_level)));
             steps.push(Box::new(|patch| memory::set_numatune(patch, topology, *mode)));
             steps.push(Box::new(|patch| memory::set_page_size(patch, topology, *page_size)));
         }

@@ -46,6 +46,29 @@ pub fn guest_cells(agent: Agent<'_>) -> Result<Vec<GuestCell>, AgentError> {
     ids.iter().map(|id| cell(agent, *id, &ids)).collect()
 }
 
+/// Which vCPUs share an L3, by the guest's kernel: one file for each L3, not for each vCPU. `None`
+/// where it shows no third level.
+pub fn guest_l3(agent: Agent<'_>, vcpus: &VcpuSet) -> Result<Option<Vec<VcpuSet>>, AgentError> {
+    let mut found: Vec<VcpuSet> = Vec::new();
+    for vcpu in vcpus.iter() {
+        if found.iter().any(|group| group.contains(vcpu)) {
+            continue;
+        }
+        let path = format!("/sys/devices/system/cpu/cpu{vcpu}/cache/index3/shared_cpu_list");
+        let list = match read(agent, &path) {
+            Err(AgentError::Refused { .. }) => return Ok(None),
+            other => other?,
+        };
+        let group: VcpuSet =
+            parse_list(list.trim()).map_err(|_| nonsense(&path, &list, "a list of CPUs"))?;
+        if !group.contains(vcpu) {
+            return Err(nonsense(&path, &list, "a list with the CPU itself"));
+        }
+        found.push(group);
+    }
+    Ok(Some(found))
+}
+
 fn cell(agent: Agent<'_>, id: Vnode, online: &[Vnode]) -> Result<GuestCell, AgentError> {
     let folder = format!("{FOLDER}/node{id}");
     let path = format!("{folder}/cpulist");

@@ -12,7 +12,7 @@ mod tuning;
 
 use crate::error::DomainXmlError;
 use crate::sheet::{Sheet, attr_value, text, whole_number};
-use crate::{manager, note};
+use crate::{manager, note, qemu_args};
 use numawise_model::{GuestConfig, GuestUuid, Id, IdSet};
 use roxmltree::Node;
 
@@ -55,6 +55,7 @@ pub(crate) fn guest(sheet: &Sheet) -> Result<GuestConfig, DomainXmlError> {
         architecture: architecture(sheet)?,
         cpu_mode: cpu.and_then(cpu_mode),
         l3_cache_mode: cpus::l3_cache_mode(sheet)?,
+        smp_cache: qemu_args::read(sheet),
         cells,
         numatune: numatune(sheet)?,
         hugepages: hugepages(sheet)?,

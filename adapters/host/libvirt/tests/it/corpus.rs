@@ -76,6 +76,7 @@ pub fn topology(guest: &GuestConfig, nodes: u32) -> VirtualTopology {
         nodes: (0..nodes).map(node).collect(),
         cpu: GuestCpuTopology { sockets: vcpus, dies: 1, clusters: 1, cores: 1, threads: 1 },
         emulate_l3: true,
+        l3_level: None,
     }
 }
 

@@ -8,6 +8,7 @@ mod layout;
 mod managers;
 mod observe;
 mod observe_agent;
+mod qemu_args;
 mod random;
 mod reading;
 mod rewriting;

@@ -1,4 +1,4 @@
-//! The load against real servers, and beside sysbench.
+//! Loads against real databases, each a private server of the test, and beside sysbench.
 
 mod counts;
 mod distributions;
@@ -6,3 +6,4 @@ mod encrypted;
 mod faults;
 mod sysbench;
 mod tables;
+mod tpcc;

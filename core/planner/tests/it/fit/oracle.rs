@@ -163,13 +163,17 @@ impl<'a> Oracle<'a> {
         let topology = &self.case.topology;
         let nodes = &topology.nodes;
         let mut sum = 0;
-        for (a, of_a) in sizes {
-            for (b, of_b) in sizes {
-                if a != b {
-                    let distance = topology.distance(nodes[*a].id, nodes[*b].id).unwrap_or(20);
-                    sum += u64::from(of_a * of_b * distance);
+        for (from, of_from) in sizes {
+            for (to, of_to) in sizes {
+                if from != to {
+                    let distance = topology.distance(nodes[*from].id, nodes[*to].id).unwrap_or(20);
+                    sum += u64::from(of_from * of_to * distance);
                 }
             }
+            // The way to memory that is on another node.
+            let memory = self.memory[*from].expect("a place has memory");
+            let distance = topology.distance(nodes[*from].id, nodes[memory].id).unwrap_or(20);
+            sum += u64::from(of_from * self.case.wanted.vcpus * (distance - 10));
         }
         sum
     }
@@ -232,12 +236,10 @@ impl<'a> Oracle<'a> {
         let most = sizes.values().max()?;
         let least = sizes.values().min()?;
         let even = whole && most - least <= unit;
-        let exactly = matches!(self.case.wanted.l3, L3Policy::Exactly(_));
         match asked {
             _ if sizes.len() == 1 => Some(PartingFound::Even),
             Parting::EvenFirst | Parting::Even if even => Some(PartingFound::Even),
             Parting::Even => None,
-            _ if exactly => None,
             _ if whole => Some(PartingFound::WholeCores),
             _ => Some(PartingFound::Any),
         }

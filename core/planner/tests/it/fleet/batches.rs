@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-fn rule() -> impl Strategy<Value = Option<GroupRule>> {
+pub(super) fn rule() -> impl Strategy<Value = Option<GroupRule>> {
     prop_oneof![
         3 => Just(None),
         1 => Just(Some(GroupRule::Apart)),
@@ -26,7 +26,7 @@ fn items() -> impl Strategy<Value = Vec<(u32, u64, Option<GroupRule>)>> {
     vec((1u32..=4, 1u64..=12, rule()), 1..5)
 }
 
-fn item((vcpus, pages, rule): &(u32, u64, Option<GroupRule>)) -> Item {
+pub(super) fn item((vcpus, pages, rule): &(u32, u64, Option<GroupRule>)) -> Item {
     use numawise_planner::fit::{Cells, Parting};
     let cells = Cells::Count(1, Parting::EvenFirst);
     let group = |rule: &GroupRule| Group { rule: *rule, name: "g".to_owned() };
@@ -38,7 +38,7 @@ fn item((vcpus, pages, rule): &(u32, u64, Option<GroupRule>)) -> Item {
 
 /// Whether any assignment of items to areas holds: threads and pages of each, group rules. On hosts
 /// without SMT that is all there is to it.
-fn exists(fleet: &Fleet, items: &[(u32, u64, Option<GroupRule>)]) -> bool {
+pub(super) fn exists(fleet: &Fleet, items: &[(u32, u64, Option<GroupRule>)]) -> bool {
     let areas: Vec<(usize, usize)> = (0..fleet.len())
         .flat_map(|host| (0..fleet.layout(host).areas.len()).map(move |area| (host, area)))
         .collect();
@@ -69,7 +69,11 @@ fn exists(fleet: &Fleet, items: &[(u32, u64, Option<GroupRule>)]) -> bool {
     })
 }
 
-fn rules_hold(fleet: &Fleet, items: &[(u32, u64, Option<GroupRule>)], hosts: &[usize]) -> bool {
+pub(super) fn rules_hold(
+    fleet: &Fleet,
+    items: &[(u32, u64, Option<GroupRule>)],
+    hosts: &[usize],
+) -> bool {
     let of = |wanted: GroupRule| {
         let mine = items.iter().zip(hosts).filter(move |((.., rule), _)| *rule == Some(wanted));
         mine.map(|(_, host)| *host).collect::<Vec<usize>>()

@@ -2,4 +2,5 @@
 
 mod batches;
 mod index;
+mod most;
 mod small_fleet;
