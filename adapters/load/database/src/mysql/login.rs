@@ -290,7 +290,9 @@ mod tests {
         assert!(matches!(step(&[3], false), Ok(None)), "the server knew the digest");
         assert!(matches!(step(&[4], true), Ok(Some(answer)) if answer == b"secret\0"));
         assert!(matches!(step(&[4], false), Ok(Some(answer)) if answer == [2]), "asks for the key");
-        assert!(shown(step(b"no key", false).map(Option::unwrap_or_default)).contains("public key"));
+        assert!(
+            shown(step(b"no key", false).map(Option::unwrap_or_default)).contains("public key")
+        );
     }
 
     #[test]
