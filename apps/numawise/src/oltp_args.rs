@@ -207,7 +207,7 @@ pub struct PaceArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     threads: u32,
-    /// Threads that share the connections [default: one each up to 256].
+    /// Threads that share the connections [default: two for each CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
     /// How long what counts lasts, like 60 or 5m; 0 for no limit.

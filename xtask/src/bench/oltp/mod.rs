@@ -40,6 +40,9 @@ pub struct OltpArgs {
     /// Draws the order within each pair.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Measure this program, and build none.
+    #[arg(long, value_name = "FILE")]
+    numawise: Option<PathBuf>,
     /// Passed on to `numawise oltp run`, as in --ours=--workers=2.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     ours: Vec<String>,
@@ -89,7 +92,10 @@ pub fn run(root: &Path, args: &OltpArgs) -> Result<bool> {
     if find_program("sysbench").is_none() {
         bail!("sysbench is not installed: there is nothing to compare with");
     }
-    let numawise = build_release(root)?;
+    let numawise = match &args.numawise {
+        Some(program) => program.clone(),
+        None => build_release(root)?,
+    };
     let options = [
         "--max-connections=2000",
         "--max-prepared-stmt-count=1000000",
