@@ -8,6 +8,7 @@
 mod figure;
 mod fleet;
 mod libvirt;
+mod oltp;
 mod place;
 mod python;
 mod timing;
@@ -46,6 +47,8 @@ pub struct Args {
 enum What {
     /// Placement over many hosts: speed, memory, growth.
     Fleet(fleet::FleetArgs),
+    /// The OLTP load beside sysbench.
+    Oltp(oltp::OltpArgs),
     /// Placement on one host: speed beside Nova's.
     Place(place::PlaceArgs),
 }
@@ -64,6 +67,7 @@ impl Args {
 pub fn run(root: &Path, args: &Args) -> Result<bool> {
     match &args.what {
         Some(What::Fleet(args)) => return fleet::run(root, args),
+        Some(What::Oltp(args)) => return oltp::run(root, args),
         Some(What::Place(args)) => return place::run(root, args),
         None => {}
     }

@@ -52,6 +52,7 @@ pub const TEST_NEEDS: &[Need] = &[
     Need { thing: "/usr/sbin/mariadbd", package: "mariadb-server", used_for: "load on a MariaDB" },
     Need { thing: "pg_createcluster", package: "postgresql", used_for: "load on a PostgreSQL" },
     Need { thing: "sysbench", package: "sysbench", used_for: "that both tools mean the same" },
+    Need { thing: "openssl", package: "openssl", used_for: "a certificate for load under TLS" },
 ];
 
 pub const BENCH_NEEDS: &[Need] = &[

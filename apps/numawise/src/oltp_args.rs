@@ -4,12 +4,13 @@
 //! value, as in `--skip_trx=on`.
 
 use crate::failure::{USAGE, coded};
-use crate::host_source;
+use crate::load_args::duration;
+use crate::{cpu_words, host_source};
 use anyhow::Result;
 use clap::{ArgAction, Args, ValueEnum};
 use numawise_database::oltp::{Dialect, Distribution, Options, Workload};
 use numawise_database::{Ignored, Load, Rate, Spacing};
-use numawise_model::{CpuSet, parse_rule};
+use numawise_model::CpuSet;
 use std::time::Duration;
 
 #[derive(Args, Clone, Debug)]
@@ -206,32 +207,32 @@ pub struct PaceArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     threads: u32,
-    /// Threads that share the connections [default: one each up to 256].
+    /// Threads that share the connections [default: two for each CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
-    /// Seconds that count; 0 for no limit.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    time: u64,
+    /// How long what counts lasts, like 60 or 5m; 0 for no limit.
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = duration)]
+    time: Duration,
     /// Transactions after which it ends; 0 for no limit.
     #[arg(long, value_name = "N", default_value_t = 0)]
     events: u64,
-    /// Seconds before that, which do not count.
-    #[arg(long, alias = "warm-up", value_name = "SECONDS", default_value_t = 0)]
-    warmup_time: u64,
+    /// Time before that, which does not count.
+    #[arg(long, alias = "warm-up", value_name = "TIME", default_value = "0", value_parser = duration)]
+    warmup_time: Duration,
     /// Transactions that arrive per second, whether the server keeps up or not; 0 for a closed loop.
     #[arg(long, value_name = "N", default_value_t = 0.0)]
     rate: f64,
     /// How arrivals lie in time.
     #[arg(long, value_enum, default_value = "poisson")]
     arrivals: SpacingName,
-    /// Seconds between two lines on the way; 0 for none.
-    #[arg(long, alias = "report_interval", value_name = "SECONDS", default_value_t = 1)]
-    report_interval: u64,
+    /// Time between two lines on the way; 0 for none.
+    #[arg(long, alias = "report_interval", value_name = "TIME", default_value = "1",
+          value_parser = duration)]
+    report_interval: Duration,
     /// One percentile more than p50, p95, p99 and p99.9.
     #[arg(long, value_name = "P")]
     percentile: Option<f64>,
-    /// Where the generator may run: CPUs (0-3,^2), node0, l3:5.
-    #[arg(long, value_name = "WHERE")]
+    #[arg(long, value_name = "WHERE", help = format!("Where the generator may run: {}", cpu_words::WORDS))]
     cpus: Option<String>,
     /// Statements are prepared (auto) or sent as text (disable).
     #[arg(long, alias = "db_ps_mode", value_enum, default_value = "auto")]
@@ -265,10 +266,10 @@ impl PaceArgs {
         if !self.rate.is_finite() || self.rate < 0.0 {
             return Err(wrong(format!("--rate {}: transactions per second are wanted", self.rate)));
         }
-        if self.time == 0 && self.events == 0 {
+        if self.time.is_zero() && self.events == 0 {
             return Err(wrong("--time 0 and --events 0: a run that never ends".to_owned()));
         }
-        if self.rate > 0.0 && (self.time == 0 || self.events > 0) {
+        if self.rate > 0.0 && (self.time.is_zero() || self.events > 0) {
             return Err(wrong("--rate: an open loop ends by --time, not by --events".to_owned()));
         }
         if self.percentile.is_some_and(|p| !(p > 0.0 && p <= 100.0)) {
@@ -281,11 +282,14 @@ impl PaceArgs {
         Ok(Load {
             connections: self.threads,
             workers: self.workers,
-            time: (self.time > 0).then(|| Duration::from_secs(self.time)),
+            time: (!self.time.is_zero()).then_some(self.time),
             events: (self.events > 0).then_some(self.events),
             rate: (self.rate > 0.0).then_some(Rate { per_second: self.rate, spacing }),
-            warm_up: Duration::from_secs(self.warmup_time),
-            interval: Duration::from_secs(self.report_interval.max(1)),
+            warm_up: self.warmup_time,
+            interval: match self.report_interval {
+                Duration::ZERO => Duration::from_secs(1),
+                interval => interval,
+            },
             cpus: self.cpus.as_deref().map(cpus).transpose()?,
             as_text: self.db_ps_mode == PreparedName::Disable,
             ignored: ignored(&self.mysql_ignore_errors)?,
@@ -295,7 +299,7 @@ impl PaceArgs {
     }
 
     pub fn shows_intervals(&self) -> bool {
-        self.report_interval > 0
+        !self.report_interval.is_zero()
     }
 
     pub fn percentile(&self) -> Option<f64> {
@@ -324,26 +328,8 @@ fn ignored(text: &str) -> Result<Ignored> {
     Ok(Ignored::These(codes.collect::<Result<_>>()?))
 }
 
-/// A CPU set, or the CPUs of a node or of an L3 domain of this host.
 fn cpus(text: &str) -> Result<CpuSet> {
-    let number = |prefix: &str| text.strip_prefix(prefix).and_then(|id| id.parse::<u32>().ok());
-    let (node, domain) = (number("node"), number("l3:"));
-    if node.is_none() && domain.is_none() {
-        return match parse_rule(text) {
-            Ok(rule) => Ok(rule.set),
-            Err(error) => Err(coded(USAGE, format!("--cpus {text}: {error}; or node0, or l3:5"))),
-        };
-    }
     let topology = host_source::read(None, false)?.host.topology;
-    let found = match (node, domain) {
-        (Some(node), _) => topology.nodes.iter().find(|n| n.id.0 == node).map(|n| n.cpus.clone()),
-        (None, domain) => {
-            let domains = topology.l3_domains.iter();
-            domain.and_then(|id| domains.skip(id as usize).map(|d| d.cpus.clone()).next())
-        }
-    };
-    found.filter(|cpus| !cpus.is_empty()).ok_or_else(|| {
-        let domains = topology.l3_domains.len();
-        coded(USAGE, format!("--cpus {text}: this host has {} nodes and {domains} L3 domains, counted from 0, and that is none of them with CPUs", topology.nodes.len()))
-    })
+    cpu_words::resolve(text, &topology)
+        .map_err(|error| coded(USAGE, format!("--cpus {text}: {error}")))
 }

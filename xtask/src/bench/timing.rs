@@ -59,7 +59,7 @@ fn time(mut command: Command) -> Result<Sample> {
     Ok(Sample { wall, cpu })
 }
 
-fn children_cpu() -> Result<Duration> {
+pub fn children_cpu() -> Result<Duration> {
     let usage =
         getrusage(UsageWho::RUSAGE_CHILDREN).context("the kernel gives no resource usage")?;
     let mut sum = Duration::ZERO;
@@ -71,10 +71,10 @@ fn children_cpu() -> Result<Duration> {
 }
 
 /// SplitMix64: a few lines, and the same order for the same seed everywhere.
-struct Coin(u64);
+pub struct Coin(pub u64);
 
 impl Coin {
-    fn toss(&mut self) -> bool {
+    pub fn toss(&mut self) -> bool {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

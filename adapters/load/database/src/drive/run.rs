@@ -27,7 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Streams of random numbers below this number belong to workers.
 const STREAM_OF_ARRIVALS: u64 = 1 << 40;
 const STREAM_OF_IDS: u64 = 1 << 41;
-const STACK: usize = 256 << 10;
+/// SQLite wants more than it says, a handshake under TLS too.
+const STACK: usize = 1 << 20;
 
 /// All connections are up and all statements prepared; nothing has run.
 pub struct Connected {

@@ -250,3 +250,63 @@ fn encrypted(key: &[u8], nonce: &[u8], password: &[u8]) -> Result<Vec<u8>, Failu
     mysql_common::crypto::encrypt(&mixed, key)
         .map_err(|error| Fault::Garbled(format!("its public key is none: {error}")).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNTING: [u8; NONCE] =
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn shown(proof: Result<Vec<u8>, Failure>) -> String {
+        match proof {
+            Ok(proof) => hex(&proof),
+            Err(Failure::Fault(Fault::Garbled(why))) => why,
+            Err(_) => "another failure".to_owned(),
+        }
+    }
+
+    /// Worked out apart, by the formulas of the protocol's description.
+    #[test]
+    fn proofs_are_those_of_the_protocol() {
+        let of = |plugin, password| shown(proof(plugin, &COUNTING, password, false));
+        assert_eq!(of(NATIVE, b"secret"), "b32bb3a583e1340c0a1108d58b1be49781ad8c2f");
+        assert_eq!(
+            of(CACHING_SHA2, b"secret"),
+            "746ebe205d56a0707acb3e796e834e0dd7b1d61743b26bd5202c7a623230c7c9"
+        );
+        assert_eq!(of(NATIVE, b""), "");
+        assert!(of(CLEAR, b"secret").contains("under TLS"), "never in clear");
+        assert!(of("client_ed25519", b"secret").contains("client_ed25519"));
+    }
+
+    #[test]
+    fn the_password_itself_goes_where_nobody_listens_only() {
+        let step = |said: &[u8], is_private| sha2_step(said, &COUNTING, b"secret", is_private);
+        assert!(matches!(step(&[3], false), Ok(None)), "the server knew the digest");
+        assert!(matches!(step(&[4], true), Ok(Some(answer)) if answer == b"secret\0"));
+        assert!(matches!(step(&[4], false), Ok(Some(answer)) if answer == [2]), "asks for the key");
+        assert!(
+            shown(step(b"no key", false).map(Option::unwrap_or_default)).contains("public key")
+        );
+    }
+
+    #[test]
+    fn a_greeting_that_is_cut_short_is_an_error() {
+        let mut whole = vec![10];
+        whole.extend_from_slice(b"8.4.0\0\x01\0\0\0abcdefgh\0\xff\xff\x21\x02\0\xff\xdf\x15");
+        whole.extend_from_slice(&[0; 10]);
+        whole.extend_from_slice(b"ijklmnopqrst\0caching_sha2_password\0");
+        let greeting = Greeting::read(&whole).ok().expect("it is whole");
+        assert_eq!(greeting.nonce, b"abcdefghijklmnopqrst");
+        assert_eq!(greeting.plugin, CACHING_SHA2);
+        assert_eq!(greeting.capabilities, 0xdfff_ffff);
+        for end in 1..40 {
+            assert!(Greeting::read(&whole[..end]).is_err(), "{end} bytes");
+        }
+    }
+}

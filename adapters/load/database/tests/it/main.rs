@@ -2,6 +2,7 @@
 
 mod counts;
 mod distributions;
+mod encrypted;
 mod faults;
 mod sysbench;
 mod tables;
