@@ -144,7 +144,6 @@ pub enum DesignPart {
     Scenario,
     Workload,
     Threads,
-    Metric,
 }
 
 impl Design {

@@ -31,7 +31,7 @@ pub fn gain_rows(all: Vec<Figures>) -> Vec<GainRow> {
         let tps_gain = against.and_then(|first| change(first.tps, figures.tps));
         let latency_fall = against
             .and_then(|first| change(first.latency_p95?, figures.latency_p95?))
-            .map(|change| -change);
+            .map(|change| 0.0 - change);
         GainRow { figures, tps_gain, latency_fall }
     };
     all.into_iter().enumerate().map(row).collect()

@@ -31,7 +31,7 @@
 use crate::order::Arm;
 use crate::stats::{Bounds, mean, t_quantile};
 use crate::trial::{Cell, Trial};
-use crate::verdict::Question;
+use crate::verdict::{Question, counted};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ pub struct Recommended {
 pub fn recommend(question: &Question, pilot: &[Trial], effect: f64) -> Option<Recommended> {
     let mut cells: BTreeMap<&Cell, BTreeMap<u32, BTreeMap<Arm, f64>>> = BTreeMap::new();
     for trial in pilot {
-        let Some(value) = trial.values.get(&question.primary) else { continue };
+        let Some(value) = counted(trial, question.primary) else { continue };
         let blocks = cells.entry(&trial.cell).or_default();
         blocks.entry(trial.block).or_default().insert(trial.arm, value.ln());
     }

@@ -14,7 +14,7 @@ pub const NOTHING: &str = "-";
 pub const AGAINST: &str = "/";
 
 pub const COMPARISON_TABLE: [&str; 8] =
-    ["scenario", "at", "metric", "baseline", "scenario", "change", "95 % interval", "pairs"];
+    ["scenario", "at", "metric", "baseline", "with it", "change", "95 % interval", "pairs"];
 pub const PANEL_TABLE: [&str; 6] =
     ["baseline against itself", "metric", "change", "95 % interval", "pairs", "noise floor"];
 pub const GAIN_TABLE: [&str; 7] =
@@ -109,6 +109,7 @@ pub fn verdict_line(comparison: &Comparison, worth: f64) -> String {
         Verdict::Inconclusive { pairs } => {
             let barred = comparison.doubts.iter().filter(|doubt| doubt.bars());
             let mut why: Vec<String> = barred.map(doubts::in_short).collect();
+            why.dedup();
             if comparison.effect.is_none() {
                 why.push("no pair of runs that counts".to_owned());
             }
@@ -124,12 +125,16 @@ pub fn verdict_line(comparison: &Comparison, worth: f64) -> String {
     }
 }
 
-/// Whom a paragraph is about.
-pub fn about(comparison: &Comparison, baseline: &str) -> String {
-    let of = metric(comparison.metric);
+/// `vNUMA on, 300 threads, TPS`.
+pub fn about(comparison: &Comparison) -> String {
     let cell = cell(&comparison.cell);
     let at = if cell == NOTHING { String::new() } else { format!(", {cell}") };
-    format!("{} against {baseline}{at}, {of}", comparison.scenario)
+    format!("{}{at}, {}", comparison.scenario, metric(comparison.metric))
+}
+
+/// Above the verdicts: what everything is held against.
+pub fn against(baseline: &str, worth: f64) -> String {
+    format!("against {baseline}, where {} is the smallest change worth claiming:", share(worth))
 }
 
 pub const NOTE: &str = "note";

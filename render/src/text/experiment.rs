@@ -12,7 +12,8 @@ use numawise_experiment::imported::{ImportedRun, Labelled};
 use numawise_experiment::targets::Together;
 use numawise_experiment::{Comparison, DesignRefused, Doubt, Judgement, Metric, Panel, Verdict};
 
-/// A table of all comparisons, the control's beside it, then a paragraph for each verdict.
+/// A table of all comparisons, the control's beside it, then each verdict in a line, and under them every
+/// doubt once.
 pub fn judgement(judgement: &Judgement, look: &Look) -> String {
     let mut table = plain_table(look.width);
     table.set_header(en::COMPARISON_TABLE);
@@ -23,10 +24,49 @@ pub fn judgement(judgement: &Judgement, look: &Look) -> String {
     if !judgement.panels.is_empty() {
         text += &format!("\n{}", panels(&judgement.panels, look));
     }
+    if !judgement.comparisons.is_empty() {
+        text += &format!("\n{}\n", printable(&en::against(&judgement.baseline, judgement.worth)));
+    }
     for comparison in &judgement.comparisons {
-        text += &format!("\n{}", verdict(comparison, judgement, look));
+        text += &format!("  {}", verdict(comparison, judgement.worth, look));
+    }
+    let doubts = distinct_doubts(&judgement.comparisons);
+    if !doubts.is_empty() {
+        text.push('\n');
+    }
+    for doubt in doubts {
+        text += &one_doubt(doubt, &judgement.comparisons, look);
     }
     text
+}
+
+/// Each once, those that bar a verdict first.
+fn distinct_doubts(comparisons: &[Comparison]) -> Vec<&Doubt> {
+    let mut found: Vec<&Doubt> = Vec::new();
+    for doubt in comparisons.iter().flat_map(|comparison| &comparison.doubts) {
+        if !found.contains(&doubt) {
+            found.push(doubt);
+        }
+    }
+    found.sort_by_key(|doubt| !doubt.bars());
+    found
+}
+
+/// Whom a doubt is about: nobody in particular, scenarios as a whole, or single comparisons.
+fn doubted(doubt: &Doubt, comparisons: &[Comparison]) -> Option<String> {
+    let has = |comparison: &Comparison| comparison.doubts.contains(doubt);
+    if comparisons.iter().all(has) {
+        return None;
+    }
+    let concerned: Vec<&Comparison> = comparisons.iter().filter(|c| has(c)).collect();
+    let mut scenarios: Vec<&str> = concerned.iter().map(|c| c.scenario.as_str()).collect();
+    scenarios.sort_unstable();
+    scenarios.dedup();
+    let is_of_them = |c: &&Comparison| scenarios.contains(&c.scenario.as_str());
+    if comparisons.iter().filter(is_of_them).all(has) {
+        return Some(scenarios.join("; "));
+    }
+    Some(concerned.into_iter().map(en::about).collect::<Vec<_>>().join("; "))
 }
 
 fn comparison_row(comparison: &Comparison) -> [String; 8] {
@@ -63,26 +103,23 @@ fn panels(panels: &[Panel], look: &Look) -> String {
     drawn(table)
 }
 
-fn verdict(comparison: &Comparison, judgement: &Judgement, look: &Look) -> String {
+fn verdict(comparison: &Comparison, worth: f64, look: &Look) -> String {
     let meaning = match comparison.verdict {
         Verdict::ProvenGain => Meaning::Added,
         Verdict::ProvenLoss => Meaning::Error,
         Verdict::Equivalent => Meaning::Note,
         Verdict::Inconclusive { .. } => Meaning::Warning,
     };
-    let about = printable(&en::about(comparison, &judgement.baseline));
-    let line = printable(&en::verdict_line(comparison, judgement.worth));
-    let mut text = format!("{about}: {}\n", look.paint(meaning, &line));
-    for doubt in &comparison.doubts {
-        text += &one_doubt(doubt, look);
-    }
-    text
+    let about = printable(&en::about(comparison));
+    let line = printable(&en::verdict_line(comparison, worth));
+    format!("{about}: {}\n", look.paint(meaning, &line))
 }
 
-fn one_doubt(doubt: &Doubt, look: &Look) -> String {
+fn one_doubt(doubt: &Doubt, comparisons: &[Comparison], look: &Look) -> String {
     let meaning = if doubt.bars() { Meaning::Warning } else { Meaning::Note };
     let head = look.paint(meaning, &format!("{}:", en::is_barring(doubt)));
-    paragraph(&format!("  {head} "), &en::doubts::doubt(doubt), look)
+    let whom = doubted(doubt, comparisons).map_or_else(String::new, |whom| printable(&whom) + ": ");
+    paragraph(&format!("{head} {whom}"), &en::doubts::doubt(doubt), look)
 }
 
 /// Why an experiment cannot be run as it was designed.

@@ -2,6 +2,7 @@
 
 mod audit;
 mod drawings;
+mod experiments;
 mod findings;
 mod guests;
 mod hosts;

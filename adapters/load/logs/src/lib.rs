@@ -35,8 +35,8 @@ pub enum LogError {
     )]
     NoRun,
     #[error(
-        "line {line}: the run that begins here has no final figures: it was cut short after \
-         {intervals} intervals"
+        "line {line}: the run that begins here was cut short: it has no final figures (interval lines: \
+         {intervals})"
     )]
     CutShort { line: usize, intervals: usize },
     #[error("line {line}: '{text}' has no {wanted} that can be read")]

@@ -94,7 +94,13 @@ impl Bootstrap {
         let z = self.bias + normal.inverse_cdf(probability);
         let adjusted = normal.cdf(self.bias + z / (1.0 - self.acceleration * z));
         let count = self.means.len() as f64;
-        let rank = (adjusted * count).floor().clamp(0.0, count - 1.0);
+        // As far from the one end as from the other, so that exchanged arms give the mirrored interval.
+        let rank = if probability < 0.5 {
+            (adjusted * count).floor()
+        } else {
+            (adjusted * count).ceil() - 1.0
+        };
+        let rank = rank.clamp(0.0, count - 1.0);
         *self.means.select_nth_unstable_by(rank as usize, f64::total_cmp).1
     }
 }

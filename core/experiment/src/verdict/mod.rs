@@ -43,6 +43,7 @@ mod pairs;
 
 pub use doubt::{Doubt, LimitedTier};
 pub use judge::judge;
+pub(crate) use pairs::counted;
 
 use crate::design::Design;
 use crate::metric::Metric;

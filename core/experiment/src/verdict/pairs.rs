@@ -63,24 +63,25 @@ impl<'a> ByCell<'a> {
 
 /// Those pairs that may count, with their figures.
 pub(super) fn ratios(pairs: &[Pair<'_>], metric: Metric) -> Vec<Ratio> {
-    let value = |trial: &Trial| {
-        trial.values.get(&metric).copied().filter(|value| *value > 0.0 && value.is_finite())
-    };
     pairs
         .iter()
-        .filter(|pair| counts(&pair.baseline.conditions) && counts(&pair.other.conditions))
         .filter_map(|pair| {
             Some(Ratio {
                 block: pair.block,
-                baseline: value(pair.baseline)?,
-                other: value(pair.other)?,
+                baseline: counted(pair.baseline, metric)?,
+                other: counted(pair.other, metric)?,
             })
         })
         .collect()
 }
 
-fn counts(conditions: &Conditions) -> bool {
-    !is_unsteady(conditions) && !is_client_bound(conditions) && !lost_a_generator(conditions)
+/// The figure of a run that may count; `None` of one that may not, or that has none.
+pub(crate) fn counted(trial: &Trial, metric: Metric) -> Option<f64> {
+    let conditions = &trial.conditions;
+    if is_unsteady(conditions) || is_client_bound(conditions) || lost_a_generator(conditions) {
+        return None;
+    }
+    trial.values.get(&metric).copied().filter(|value| *value > 0.0 && value.is_finite())
 }
 
 pub(super) fn is_unsteady(conditions: &Conditions) -> bool {

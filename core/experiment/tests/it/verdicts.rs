@@ -90,6 +90,31 @@ fn a_gain_is_proven_and_exchanged_arms_make_a_loss_of_it() {
 }
 
 #[test]
+fn exchanged_arms_give_the_mirrored_interval() {
+    let trials = trials(12, Metric::Tps, 1.02);
+    let exchanged: Vec<Trial> = trials
+        .iter()
+        .cloned()
+        .map(|mut trial| {
+            trial.arm = match trial.arm {
+                OFF => ON,
+                ON => OFF,
+                other => other,
+            };
+            trial
+        })
+        .collect();
+    let ends = |trials: &[Trial]| {
+        let effect = judged(&question(), trials).effect.expect("twelve pairs");
+        let interval = effect.interval.expect("twelve pairs");
+        [interval.low, interval.high].map(|end| (end / 100.0).ln_1p())
+    };
+    let ([low, high], [mirrored_high, mirrored_low]) = (ends(&trials), ends(&exchanged));
+    // The draws are the same, and the ranks as far from one end as from the other.
+    assert!((low + mirrored_low).abs() < 1e-4 && (high + mirrored_high).abs() < 1e-4);
+}
+
+#[test]
 fn a_latency_that_falls_is_a_gain() {
     let question = Question { primary: Metric::LatencyP95, ..question() };
     let fell = judged(&question, &trials(12, Metric::LatencyP95, 0.8));

@@ -64,6 +64,5 @@ fn part(part: DesignPart) -> &'static str {
         DesignPart::Scenario => "scenario",
         DesignPart::Workload => "workload",
         DesignPart::Threads => "number of threads",
-        DesignPart::Metric => "metric",
     }
 }

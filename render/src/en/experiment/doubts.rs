@@ -4,6 +4,7 @@ use super::{changed, mechanism, share, tier};
 use crate::en::{Said, and, say};
 use crate::quantity::count;
 use numawise_experiment::{Doubt, LimitedTier, Mechanism};
+use std::collections::BTreeMap;
 
 /// For a line that says why there is no verdict.
 pub fn in_short(doubt: &Doubt) -> String {
@@ -44,28 +45,18 @@ pub fn doubt(doubt: &Doubt) -> Said {
             count((*pairs).into(), "pair")
         ))
         .way("measure more blocks"),
-        Doubt::ArmConfoundedWithHost { hosts } => {
-            let one = |(arm, hosts): (&String, &Vec<String>)| format!("{arm} on {}", and(hosts));
-            let all: Vec<String> = hosts.iter().map(one).collect();
-            say(format!("the arms ran on different hosts ({}): the host explains the difference as well as the arm does", all.join("; ")))
-                .way("run each arm on each host")
-        }
+        Doubt::ArmConfoundedWithHost { hosts } => confounded(hosts),
         Doubt::NotInterleaved => {
             say("nobody knows in which order the runs were made: what the machine did meanwhile may be the difference")
                 .way("let an experiment order the runs")
         }
-        Doubt::ClientBound { runs, of, most } => say(format!(
-            "in {} the generator used up to {} of its CPUs, so it may have measured itself",
-            of_runs(*runs, *of),
-            share(*most)
-        ))
-        .way("give the generator more CPUs, or a host of its own"),
+        Doubt::ClientBound { runs, of, most } => client_bound(*runs, *of, *most),
         Doubt::Unsteady { runs, of } => {
             say(format!("{} not steady when measuring began", were(*runs, *of)))
                 .way("give the warm-up more time")
         }
         Doubt::NotWarmedUp { runs, of } => say(format!(
-            "of {} no warm-up is known: their first seconds may be in the figures",
+            "no warm-up is known of {}: their first seconds may be in the figures",
             of_runs(*runs, *of)
         )),
         Doubt::GeneratorLost { runs, of, names } => say(format!(
@@ -94,52 +85,76 @@ pub fn doubt(doubt: &Doubt) -> Said {
             "nobody looked at {}, so it is not known whether the placement made the difference",
             mechanism(*unseen)
         )),
-        other => beside(other),
-    }
-}
-
-/// Those that never bar a verdict, or only as an exception.
-fn beside(doubt: &Doubt) -> Said {
-    match doubt {
         Doubt::Saturated { limited } => saturated(limited),
-        Doubt::Outliers { blocks } => {
-            let blocks: Vec<String> = blocks.iter().map(u32::to_string).collect();
-            let noun = if blocks.len() == 1 { "block" } else { "blocks" };
-            say(format!("{noun} {} lie far from the others; they are in the figures", and(&blocks)))
-        }
+        Doubt::Outliers { blocks } => outliers(blocks),
         Doubt::Drift { change } => say(format!(
             "the baseline changed by {} from the first block to the last; mirrored blocks even that out",
             changed(*change)
         )),
-        Doubt::EffectDrifts { change } => say(format!(
-            "the effect itself changed by {} from the first block to the last: it is no constant",
-            changed(*change)
-        ))
-        .way("look at what grows or fills while the experiment runs"),
+        Doubt::EffectDrifts { change } => effect_drifts(*change),
         Doubt::Autocorrelated { correlation, widened_by } => say(format!(
             "each pair resembles the one before it (correlation {correlation:.2}); the interval was made {widened_by:.2} times as wide for it"
         )),
-        Doubt::Steal { most } => {
-            say(format!("up to {} of the server's CPU time went to other guests", share(*most)))
-                .way("measure when the neighbours are idle, or pin them away")
-        }
-        Doubt::SettingDiffers { name, values, durability } => {
-            let said = say(format!("{name} is not the same in all runs: {}", and(values)));
-            if *durability {
-                said.fact("it trades safety for speed, so the figures are not of the same work")
-                    .way("set it alike")
-            } else {
-                said.way("set it alike, or name it in the design's may_differ")
-            }
-        }
-        Doubt::ErrorsDiffer { baseline, scenario } => say(format!(
-            "{} of the baseline's transactions failed or were tried again, and {} of the scenario's: they did not do the same work",
-            share(*baseline),
-            share(*scenario)
-        )),
-        // The other half is said by who calls this.
-        _ => Said::default(),
+        Doubt::Steal { most } => steal(*most),
+        Doubt::SettingDiffers { name, values, durability } => setting(name, values, *durability),
+        Doubt::ErrorsDiffer { baseline, scenario } => errors(*baseline, *scenario),
     }
+}
+
+fn confounded(hosts: &BTreeMap<String, Vec<String>>) -> Said {
+    let one = |(arm, hosts): (&String, &Vec<String>)| format!("{arm} on {}", and(hosts));
+    let all: Vec<String> = hosts.iter().map(one).collect();
+    say(format!(
+        "the arms ran on different hosts ({}): the host explains the difference as well as the arm does",
+        all.join("; ")
+    ))
+    .way("run each arm on each host")
+}
+
+fn client_bound(runs: u32, of: u32, most: f64) -> Said {
+    say(format!(
+        "in {} the generator used up to {} of its CPUs, so it may have measured itself",
+        of_runs(runs, of),
+        share(most)
+    ))
+    .way("give the generator more CPUs, or a host of its own")
+}
+
+fn outliers(blocks: &[u32]) -> Said {
+    let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
+    let (noun, verb) = if blocks.len() == 1 { ("block", "lies") } else { ("blocks", "lie") };
+    say(format!("{noun} {} {verb} far from the others; nothing was left out for it", and(&numbers)))
+}
+
+fn effect_drifts(change: f64) -> Said {
+    say(format!(
+        "the effect itself changed by {} from the first block to the last: it is no constant",
+        changed(change)
+    ))
+    .way("look at what grows or fills while the experiment runs")
+}
+
+fn steal(most: f64) -> Said {
+    say(format!("up to {} of the server's CPU time went to other guests", share(most)))
+        .way("measure when the neighbours are idle, or pin them away")
+}
+
+fn setting(name: &str, values: &[String], durability: bool) -> Said {
+    let said = say(format!("{name} is not the same in all runs: {}", and(values)));
+    if durability {
+        said.fact("it trades safety for speed, so the figures are not of the same work")
+            .way("set it alike")
+    } else {
+        said.way("set it alike, or name it in the design's may_differ")
+    }
+}
+
+fn errors(baseline: f64, scenario: f64) -> Said {
+    say(format!(
+        "{} of the baseline's transactions failed or were tried again, and {} of the scenario's: they did not do the same work",
+        share(baseline),
+        share(scenario)
+    ))
 }
 
 fn were(runs: u32, of: u32) -> String {
