@@ -8,7 +8,7 @@ use crate::binding::best;
 use crate::memory::pages_left;
 use crate::situation::Situation;
 use numawise_model::placement::{Best, DevicePolicy, EmulatorPolicy, Split, WouldFit};
-use numawise_model::{Host, L3Policy, Ledger, Owner, Request, SmtPolicy};
+use numawise_model::{Host, L3Policy, Ledger, Owner, PageSize, Request, SmtPolicy};
 
 /// Every kind of change that makes the request fit, one of each. `few_seats` are all that the host has,
 /// where those are fewer than the vCPUs: then no other memory helps.
@@ -33,7 +33,7 @@ pub fn that_fit(
     if !sized && !matches!(best.split, Split::Exact(_)) {
         let passes = best::Passes::new(situation, request, best);
         let fits = |request: &Request| passes.fits(situation, request, best);
-        if few_seats.is_none() {
+        if few_seats.is_none() && is_known(situation, request.page_size) {
             found.extend(less_memory(request, fits));
         }
         found.extend(fewer_vcpus(request, few_seats, fits));
@@ -68,19 +68,22 @@ fn page_sizes(situation: &Situation, request: &Request, best: &Best) -> Vec<Woul
     let sizes = situation.topology.page_sizes.iter().copied();
     let others = sizes.filter(|size| *size != request.page_size);
     let whole = others.filter(|size| request.memory_bytes.is_multiple_of(size.bytes()));
-    // A size that nobody can tell the free pages of is no advice.
-    let known = whole.filter(|size| {
-        let nodes = situation.topology.nodes.iter().filter(|node| node.has_memory());
-        nodes.into_iter().filter(|node| !node.is_memory_only()).all(|node| {
-            let (host, held) = (situation.inputs.host, situation.inputs.held);
-            pages_left(host, &situation.others, held, node.id, *size).is_certain()
-        })
-    });
+    let known = whole.filter(|size| is_known(situation, *size));
     let fits = known.filter(|size| {
         let request = Request { page_size: *size, ..request.clone() };
         best::answer(situation, &request, best).1.is_ok()
     });
     fits.map(WouldFit::PageSize).collect()
+}
+
+/// Whether every node tells its free pages of a size: what nobody can tell is no advice.
+fn is_known(situation: &Situation, size: PageSize) -> bool {
+    let nodes = situation.topology.nodes.iter();
+    let mut serving = nodes.filter(|node| node.has_memory() && !node.is_memory_only());
+    serving.all(|node| {
+        let (host, held) = (situation.inputs.host, situation.inputs.held);
+        pages_left(host, &situation.others, held, node.id, size).is_certain()
+    })
 }
 
 /// The guest with the fewest pCPUs whose leaving makes room. Its pages are free then.

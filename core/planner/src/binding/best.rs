@@ -48,6 +48,13 @@ pub struct Ready {
     pub isolated_alone: Option<CpuSet>,
 }
 
+impl Ready {
+    /// No node with CPUs has memory, nor is any served by another.
+    fn has_no_memory(&self) -> bool {
+        self.layout.areas.iter().all(|area| area.memory_nodes.is_empty())
+    }
+}
+
 pub fn bind(
     situation: &Situation,
     request: &Request,
@@ -73,6 +80,10 @@ pub fn bind(
                 notes.reason(Reason::Filled { node, vcpus, pcpus });
             }
             Some((pins, place))
+        }
+        Err(_) if request.vnuma && ready.has_no_memory() => {
+            notes.refuse(Refusal::NoMemoryAnywhere { vnode: Vnode(0) });
+            None
         }
         Err(no_fit) => {
             let held = availability.held();
