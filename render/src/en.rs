@@ -54,11 +54,7 @@ impl Said {
 
 /// A way as a command can go it that may lack an option which the way names. What gives a size is in the
 /// guest's definition then; other options belong to `bind`.
-pub fn way_for(
-    way: &str,
-    has: &dyn Fn(&str) -> bool,
-    bind_has: &dyn Fn(&str) -> bool,
-) -> String {
+pub fn way_for(way: &str, has: &dyn Fn(&str) -> bool, bind_has: &dyn Fn(&str) -> bool) -> String {
     let option = |word: &str| {
         let start = word.find("--")?;
         let name = word[start..].trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-');

@@ -15,7 +15,10 @@ pub fn read(path: &Path) -> Result<String> {
     let failed = |error| told(path, &error);
     let shown = path.display();
     if fs::metadata(path).map_err(failed)?.is_dir() {
-        return Err(coded(USAGE, format!("{shown} is a folder, and a file is wanted: name one in it")));
+        return Err(coded(
+            USAGE,
+            format!("{shown} is a folder, and a file is wanted: name one in it"),
+        ));
     }
     let file = File::open(path).map_err(failed)?;
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -23,7 +26,8 @@ pub fn read(path: &Path) -> Result<String> {
         return Err(coded(USAGE, format!("{shown} has more than {} MiB", MOST_BYTES >> 20)));
     }
     String::from_utf8(bytes).map_err(|_| {
-        let text = format!("{shown} is no text in UTF-8, and a text file is wanted: save it as one");
+        let text =
+            format!("{shown} is no text in UTF-8, and a text file is wanted: save it as one");
         coded(USAGE, text)
     })
 }

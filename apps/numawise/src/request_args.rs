@@ -172,7 +172,9 @@ impl RequestArgs {
             return Some("--cells-per-node stands against --vnodes and --split exact: give one");
         }
         if self.no_vnuma && (several_cells || self.place.counts_vnodes()) {
-            return Some("--no-vnuma shows no vNUMA nodes: leave out --vnodes and --cells-per-node");
+            return Some(
+                "--no-vnuma shows no vNUMA nodes: leave out --vnodes and --cells-per-node",
+            );
         }
         None
     }

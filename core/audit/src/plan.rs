@@ -78,8 +78,8 @@ mod vnuma;
 pub use changes::judge_changes;
 
 use numawise_model::{
-    CpuPools, Finding, FindingKind, FrozenTopology, GuestConfig, Host, Ledger, MAX_ID, MemoryMode, Plan,
-    Policy, Severity, VirtualTopology,
+    CpuPools, Finding, FindingKind, FrozenTopology, GuestConfig, Host, Ledger, MAX_ID, MemoryMode,
+    Plan, Policy, Severity, VirtualTopology,
 };
 
 /// Every rule that the plan breaks, and every remark that it should carry and does not. `others` is

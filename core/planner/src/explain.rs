@@ -8,7 +8,7 @@
 //! better one, and only a measurement decides between them.
 
 use crate::Notes;
-use crate::binding::best::{self, Ready};
+use crate::binding::passes::{self, Ready};
 use crate::fit::{Cells, Fit, Layout, PartingFound, fit, seats};
 use crate::situation::Situation;
 use numawise_model::placement::{Best, Footprint, Lost, MemoryReach, NodeConstraint, NodeLack};
@@ -139,7 +139,7 @@ pub fn side_by_side(situation: &Situation, request: &Request) -> Reason {
     };
     let footprint = |l3: L3Policy| {
         let best = Best { l3, ..asked.clone() };
-        let (ready, found) = best::answer(situation, request, &best);
+        let (ready, found) = passes::answer(situation, request, &best);
         found.ok().map(|fit| self::footprint(situation, &ready, &fit))
     };
     Reason::SideBySide {
@@ -215,9 +215,8 @@ pub fn memory_reach(topology: &Topology, vnuma: &VirtualTopology) -> Reason {
         }
     }
     // Rounded half up.
-    let share = |part: u128, scale: u128| {
-        (part * scale * 2 + all).checked_div(all * 2).unwrap_or(0) as u32
-    };
+    let share =
+        |part: u128, scale: u128| (part * scale * 2 + all).checked_div(all * 2).unwrap_or(0) as u32;
     let reach = MemoryReach {
         remote_without_vnuma: share(all - near, 1000),
         remote_with_vnuma: share(all - own_near, 1000),

@@ -4,7 +4,7 @@
 //! what is named here has been found to fit. The gentlest come first: conditions that could be let
 //! go, another page size, a guest that could be elsewhere, and last a smaller guest.
 
-use crate::binding::best;
+use crate::binding::passes;
 use crate::memory::pages_left;
 use crate::situation::Situation;
 use numawise_model::placement::{Best, DevicePolicy, EmulatorPolicy, Split, WouldFit};
@@ -18,7 +18,7 @@ pub fn that_fit(
     best: &Best,
     few_seats: Option<u32>,
 ) -> Vec<WouldFit> {
-    let fits = |request: &Request, best: &Best| best::answer(situation, request, best).1.is_ok();
+    let fits = |request: &Request, best: &Best| passes::answer(situation, request, best).1.is_ok();
     let mut found: Vec<WouldFit> = conditions(best)
         .into_iter()
         .filter(|(_, eased)| fits(request, eased))
@@ -31,7 +31,7 @@ pub fn that_fit(
     // A guest that has been seen running has its size; so has one whose parts are written down.
     let sized = situation.inputs.frozen.is_some() && request.vnuma && !request.new_topology;
     if !sized && !matches!(best.split, Split::Exact(_)) {
-        let passes = best::Passes::new(situation, request, best);
+        let passes = passes::Passes::new(situation, request, best);
         let fits = |request: &Request| passes.fits(situation, request, best);
         if few_seats.is_none() && is_known(situation, request.page_size) {
             found.extend(less_memory(request, fits));
@@ -71,7 +71,7 @@ fn page_sizes(situation: &Situation, request: &Request, best: &Best) -> Vec<Woul
     let known = whole.filter(|size| is_known(situation, *size));
     let fits = known.filter(|size| {
         let request = Request { page_size: *size, ..request.clone() };
-        best::answer(situation, &request, best).1.is_ok()
+        passes::answer(situation, &request, best).1.is_ok()
     });
     fits.map(WouldFit::PageSize).collect()
 }
@@ -105,7 +105,7 @@ fn without_a_guest(situation: &Situation, request: &Request, best: &Best) -> Opt
         let host = with_pages_back(situation.inputs.host, &situation.others, owner);
         let inputs = crate::Inputs { host: &host, ..situation.inputs.clone() };
         let gone = Situation::with_others(&inputs, request, others);
-        let fits = best::answer(&gone, request, best).1.is_ok();
+        let fits = passes::answer(&gone, request, best).1.is_ok();
         fits.then(|| WouldFit::WithoutGuest { name: name.clone() })
     })
 }

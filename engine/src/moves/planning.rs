@@ -164,8 +164,7 @@ impl Engine<'_> {
         };
         let ways = requests(guest, situation, pools);
         // Rules name pCPUs of the host that it leaves: that they do not fit says little.
-        let named =
-            |request: &Request| !matches!(request.policy, Policy::Smart | Policy::Best(_));
+        let named = |request: &Request| !matches!(request.policy, Policy::Smart | Policy::Best(_));
         let mut why = Vec::new();
         for request in &ways {
             match try_way(&inputs, request) {

@@ -124,11 +124,12 @@ pub fn cannot(lack: &NodeLack, size: Option<PageSize>) -> String {
 
 /// The constraint that binds on a node, with what there is: pages too, where they are known.
 pub fn lacking(lack: &NodeLack, size: Option<PageSize>) -> String {
-    let left = lack.pages.map(|left| match size.map(|size| (size, left.checked_mul(size.bytes()))) {
-        Some((size, _)) if size.is_huge() => pages(left, size),
-        Some((_, Some(memory))) => bytes(memory),
-        _ => count(left, "page"),
-    });
+    let left =
+        lack.pages.map(|left| match size.map(|size| (size, left.checked_mul(size.bytes()))) {
+            Some((size, _)) if size.is_huge() => pages(left, size),
+            Some((_, Some(memory))) => bytes(memory),
+            _ => count(left, "page"),
+        });
     let left = left.map_or_else(String::new, |left| format!(", {left} left"));
     format!("{}{left}", binding(lack))
 }

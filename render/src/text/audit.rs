@@ -2,9 +2,9 @@
 //! up; what was not looked at. And the essays of the rules.
 
 use super::frame::wrap;
-use crate::captions::printable;
 use super::said::{meaning, paragraph};
 use super::simulated_suffix;
+use crate::captions::printable;
 use crate::en::{self, audits, rules as words};
 use crate::look::Look;
 use numawise_model::{Audit, AuditRule, Finding};

@@ -106,7 +106,8 @@ fn caches(topology: &Topology, say: Say<'_>) {
 /// Firmware's "L3 as NUMA": each node with CPUs is one L3 of several in its package, and some other is
 /// told to be nearer than divided memory is (12 and more).
 fn nodes_are_l3_domains(topology: &Topology) -> bool {
-    let with_cpus: Vec<&Node> = topology.nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
+    let with_cpus: Vec<&Node> =
+        topology.nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
     let is_slice = |node: &&Node| {
         let package = topology.packages.iter().find(|p| node.cpus.is_subset(&p.cpus));
         let others = |other: &&&Node| {

@@ -134,8 +134,7 @@ fn of_capture(host: &str, args: &AuditArgs) -> Result<Audit> {
             running: false,
             persistent: true,
         };
-        let twice =
-            guests.iter().any(|known: &KnownGuest| known.summary.uuid == summary.uuid);
+        let twice = guests.iter().any(|known: &KnownGuest| known.summary.uuid == summary.uuid);
         if twice {
             let (path, name) = (path.display(), &summary.name);
             let text = format!("{path}: guest {name} was given already: give each guest once");

@@ -135,7 +135,8 @@ pub fn add_usage(global: &GlobalArgs, named: &mut NamedHost) -> Result<Option<i6
 
 fn capture(args: &CaptureArgs) -> Result<ExitCode> {
     if args.file.exists() && !args.force {
-        let text = format!("{} is there already: add --force to write over it", args.file.display());
+        let text =
+            format!("{} is there already: add --force to write over it", args.file.display());
         return Err(coded(USAGE, text));
     }
     let source = host_source::open(args.host.as_deref())?;

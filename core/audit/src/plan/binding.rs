@@ -1,8 +1,8 @@
 //! Which pCPUs the vCPUs are bound to, and whose those are.
 
 use super::Case;
-use super::promise::mode;
 use super::matching::too_few;
+use super::promise::mode;
 use crate::ledger::same_owner;
 use numawise_model::{
     Best, CpuSet, FindingKind, Mode, Owner, Policy, Severity, SmtPolicy, Vcpu, VcpuSet,

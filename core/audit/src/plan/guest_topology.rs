@@ -1,7 +1,9 @@
 //! The sockets, dies, cores and threads that the guest is shown.
 
 use super::Case;
-use numawise_model::{CpuSet, FindingKind, GuestCpuTopology, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode};
+use numawise_model::{
+    CpuSet, FindingKind, GuestCpuTopology, Severity, Vcpu, VcpuSet, VirtualTopology, Vnode,
+};
 
 impl Case<'_> {
     pub(super) fn judge_guest_topology(&mut self, topology: &VirtualTopology) {

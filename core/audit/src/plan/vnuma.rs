@@ -4,7 +4,8 @@ use super::Case;
 use crate::slices::slices;
 use numawise_model::placement::Split;
 use numawise_model::{
-    CpuSet, FindingKind, NodeSet, Pnode, Policy, Severity, VcpuSet, VirtualTopology, Vnode, VnumaNode,
+    CpuSet, FindingKind, NodeSet, Pnode, Policy, Severity, VcpuSet, VirtualTopology, Vnode,
+    VnumaNode,
 };
 use std::collections::BTreeMap;
 
@@ -88,7 +89,8 @@ impl Case<'_> {
             (_, None) => return false,
         };
         if let Some(asked) = wrong.filter(|_| !self.keeps_frozen(topology)) {
-            let detail = format!("the vNUMA nodes have {sizes:?} vCPUs, and {asked} were asked for");
+            let detail =
+                format!("the vNUMA nodes have {sizes:?} vCPUs, and {asked} were asked for");
             self.broken("as-asked", detail);
         }
         true
@@ -102,7 +104,8 @@ impl Case<'_> {
         }
         let asked = self.plan.request.cells_per_node;
         if asked == 0 || asked > self.plan.request.vcpus {
-            let detail = format!("{asked} vNUMA nodes a node for {} vCPUs", self.plan.request.vcpus);
+            let detail =
+                format!("{asked} vNUMA nodes a node for {} vCPUs", self.plan.request.vcpus);
             self.broken("cells-per-node", detail);
         }
         for (node, cells) in cells {

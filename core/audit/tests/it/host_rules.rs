@@ -7,7 +7,8 @@ use crate::host_changes::{
     isolate, ksm, only_allowed, prefer_node_0_for_65_gib, promise, stray_pages, tell_distance,
 };
 use crate::host_scene::{
-    HOUSEKEEPING, Scene, bind_web, interrupt, l3_as_numa, l3_with_memory, owner, quiet, rules, thread,
+    HOUSEKEEPING, Scene, bind_web, interrupt, l3_as_numa, l3_with_memory, owner, quiet, rules,
+    thread,
 };
 use numawise_model::guest::{Balloon, MaxMemory};
 use numawise_model::{
@@ -116,20 +117,22 @@ fn pairs(rule: R) -> Vec<Pair> {
                 },
             ),
         ],
-        R::MemoryOnASlice => vec![(
-            |s| {
-                *s = l3_as_numa();
-                bind_web(s, "0");
-            },
-            |s| *s = l3_as_numa(),
-        ),
-        (
-            |s| {
-                *s = l3_as_numa();
-                bind_web(s, "0");
-            },
-            |s| *s = l3_with_memory(),
-        )],
+        R::MemoryOnASlice => vec![
+            (
+                |s| {
+                    *s = l3_as_numa();
+                    bind_web(s, "0");
+                },
+                |s| *s = l3_as_numa(),
+            ),
+            (
+                |s| {
+                    *s = l3_as_numa();
+                    bind_web(s, "0");
+                },
+                |s| *s = l3_with_memory(),
+            ),
+        ],
         R::CoreShared => vec![
             (
                 |s| {

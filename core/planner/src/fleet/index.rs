@@ -265,11 +265,7 @@ fn packed(places: Places, width: u32) -> u64 {
 /// Of a class: hosts without guests, areas that nobody has any of, how far memory is.
 type Kind = (bool, bool, u64);
 
-fn key(
-    make: u32,
-    (empty, wholly_free, beyond_own): Kind,
-    domains: &[(Places, u32)],
-) -> Box<[u64]> {
+fn key(make: u32, (empty, wholly_free, beyond_own): Kind, domains: &[(Places, u32)]) -> Box<[u64]> {
     let head = (u64::from(make) << 2) | (u64::from(empty) << 1) | u64::from(wholly_free);
     let domains = domains.iter().map(|(places, width)| packed(*places, *width));
     [head, beyond_own].into_iter().chain(domains).collect()

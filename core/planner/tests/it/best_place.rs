@@ -122,7 +122,8 @@ fn an_l3_over_two_nodes_is_counted_once() {
 
 /// L3-as-NUMA, the memory of the package on one of its nodes.
 fn slices() -> Host {
-    let mut host = Shape { packages: 1, nodes_per_package: 4, ..Shape::two_nodes(2, 64 * GIB) }.host();
+    let mut host =
+        Shape { packages: 1, nodes_per_package: 4, ..Shape::two_nodes(2, 64 * GIB) }.host();
     for node in &mut host.topology.nodes {
         let id = node.id;
         node.distances.iter_mut().filter(|(to, _)| **to != id).for_each(|(_, far)| *far = 11);
@@ -186,8 +187,7 @@ fn no_cpu_is_left_for_the_emulator() {
 
 fn with_free_memory(host: &mut Host, bytes: u64) {
     for node in &host.topology.nodes {
-        let levels =
-            NodeLevels { memory_available_bytes: Some(bytes), ..NodeLevels::default() };
+        let levels = NodeLevels { memory_available_bytes: Some(bytes), ..NodeLevels::default() };
         host.levels.nodes.insert(node.id, levels);
     }
 }

@@ -75,8 +75,9 @@ pub fn not_whole_pages(memory: u64, size: PageSize, lower: u64, higher: u64) -> 
         .filter(|n| *n > 0)
         .map(|n| format!("--memory {}", argument(n)))
         .collect();
-    let said = say(format!("{} ({memory} bytes) is no whole number of {size} pages", bytes(memory)))
-        .way(format!("ask for {}", ways.join(" or ")));
+    let said =
+        say(format!("{} ({memory} bytes) is no whole number of {size} pages", bytes(memory)))
+            .way(format!("ask for {}", ways.join(" or ")));
     match size.is_huge() {
         true => said.way("or use smaller pages: --page-size 4K"),
         false => said,
