@@ -144,11 +144,7 @@ fn less_memory(request: &Request, fits: impl Fn(&Request) -> bool) -> Option<Wou
     let asked = request.memory_bytes / size;
     let fits = |pages: u64| fits(&Request { memory_bytes: pages * size, ..request.clone() });
     let one_each = u64::from(request.vcpus);
-    let mut fitting = match (2..asked.min(one_each + 1)).rev().find(|pages| fits(*pages)) {
-        Some(pages) => pages,
-        None if asked > 1 && fits(1) => return Some(WouldFit::LessMemory(size)),
-        None => return None,
-    };
+    let mut fitting = (1..asked.min(one_each + 1)).rev().find(|pages| fits(*pages))?;
     let mut failing = asked;
     while failing - fitting > 1 {
         let middle = fitting + (failing - fitting) / 2;
