@@ -14,7 +14,7 @@ pub fn go_on(yes: bool, question: &str) -> Result<bool> {
         return Err(coded(USAGE, text));
     }
     let mut err = std::io::stderr();
-    write!(err, "{question} [y/N] ")?;
+    write!(err, "{} [y/N] ", numawise_render::text::printable(question))?;
     err.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

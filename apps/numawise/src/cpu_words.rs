@@ -110,7 +110,7 @@ mod tests {
         let cpus = |text: &str| resolve(text, &topology).map(|cpus| cpus.to_string());
         assert_eq!(cpus("0-3,^2").as_deref(), Ok("0-1,3"));
         assert_eq!(cpus("node:1"), cpus("node1"));
-        assert_eq!(cpus("compact:4").map(|text| parse_rule(&text).map(|r| r.set.len())), Ok(Ok(4)));
+        assert_eq!(resolve("compact:4", &topology).map(|cpus| cpus.len()), Ok(4));
         for (text, why) in [
             ("node:9", "there are 0, 1"),
             ("l3:99", "there is no L3 domain 99"),

@@ -24,7 +24,7 @@
 //! - `vnode-ids`: 0, 1, 2, ... without gaps.
 //! - `vnode-partition`: each vCPU is in exactly one vNUMA node, and none of them is empty.
 //! - `vnode-home`: its vCPUs are bound on its pNUMA node.
-//! - `cells-per-node`: as many vNUMA nodes on a pNUMA node as were asked for; where their number or
+//! - `cells-per-node`: no more vNUMA nodes on a pNUMA node than were asked for; where their number or
 //!   their sizes are asked for, they may share (`CellsShareNode`), and `as-asked` holds them to it.
 //! - `distances-host`: distances are the host's, complete, and nothing is invented.
 //!

@@ -8,7 +8,7 @@
 //! better one, and only a measurement decides between them.
 
 use crate::Notes;
-use crate::binding::best::{self, Ready};
+use crate::binding::passes::{self, Ready};
 use crate::fit::{Cells, Fit, Layout, PartingFound, fit, seats};
 use crate::memory::Home;
 use crate::situation::Situation;
@@ -140,7 +140,7 @@ pub fn side_by_side(situation: &Situation, request: &Request) -> Reason {
     };
     let footprint = |l3: L3Policy| {
         let best = Best { l3, ..asked.clone() };
-        let (ready, found) = best::answer(situation, request, &best);
+        let (ready, found) = passes::answer(situation, request, &best);
         found.ok().map(|fit| self::footprint(situation, &ready, &fit))
     };
     Reason::SideBySide {

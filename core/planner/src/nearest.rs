@@ -4,11 +4,11 @@
 //! what is named here has been found to fit. The gentlest come first: conditions that could be let
 //! go, another page size, a guest that could be elsewhere, and last a smaller guest.
 
-use crate::binding::best;
+use crate::binding::passes;
 use crate::memory::pages_left;
 use crate::situation::Situation;
 use numawise_model::placement::{Best, DevicePolicy, EmulatorPolicy, Split, WouldFit};
-use numawise_model::{Host, L3Policy, Ledger, Owner, Request, SmtPolicy};
+use numawise_model::{Host, L3Policy, Ledger, Owner, PageSize, Request, SmtPolicy};
 
 /// Every kind of change that makes the request fit, one of each. `few_seats` are all that the host has,
 /// where those are fewer than the vCPUs: then no other memory helps.
@@ -18,7 +18,7 @@ pub fn that_fit(
     best: &Best,
     few_seats: Option<u32>,
 ) -> Vec<WouldFit> {
-    let fits = |request: &Request, best: &Best| best::answer(situation, request, best).1.is_ok();
+    let fits = |request: &Request, best: &Best| passes::answer(situation, request, best).1.is_ok();
     let mut found: Vec<WouldFit> = conditions(best)
         .into_iter()
         .filter(|(_, eased)| fits(request, eased))
@@ -31,9 +31,9 @@ pub fn that_fit(
     // A guest that has been seen running has its size; so has one whose parts are written down.
     let sized = situation.inputs.frozen.is_some() && request.vnuma && !request.new_topology;
     if !sized && !matches!(best.split, Split::Exact(_)) {
-        let passes = best::Passes::new(situation, request, best);
+        let passes = passes::Passes::new(situation, request, best);
         let fits = |request: &Request| passes.fits(situation, request, best);
-        if few_seats.is_none() {
+        if few_seats.is_none() && is_known(situation, request.page_size) {
             found.extend(less_memory(request, fits));
         }
         found.extend(fewer_vcpus(request, few_seats, fits));
@@ -68,19 +68,22 @@ fn page_sizes(situation: &Situation, request: &Request, best: &Best) -> Vec<Woul
     let sizes = situation.topology.page_sizes.iter().copied();
     let others = sizes.filter(|size| *size != request.page_size);
     let whole = others.filter(|size| request.memory_bytes.is_multiple_of(size.bytes()));
-    // A size that nobody can tell the free pages of is no advice.
-    let known = whole.filter(|size| {
-        let nodes = situation.topology.nodes.iter().filter(|node| node.has_memory());
-        nodes.into_iter().filter(|node| !node.is_memory_only()).all(|node| {
-            let (host, held) = (situation.inputs.host, situation.inputs.held);
-            pages_left(host, &situation.others, held, node.id, *size).is_certain()
-        })
-    });
+    let known = whole.filter(|size| is_known(situation, *size));
     let fits = known.filter(|size| {
         let request = Request { page_size: *size, ..request.clone() };
-        best::answer(situation, &request, best).1.is_ok()
+        passes::answer(situation, &request, best).1.is_ok()
     });
     fits.map(WouldFit::PageSize).collect()
+}
+
+/// Whether every node tells its free pages of a size: what nobody can tell is no advice.
+fn is_known(situation: &Situation, size: PageSize) -> bool {
+    let nodes = situation.topology.nodes.iter();
+    let mut serving = nodes.filter(|node| node.has_memory() && !node.is_memory_only());
+    serving.all(|node| {
+        let (host, held) = (situation.inputs.host, situation.inputs.held);
+        pages_left(host, &situation.others, held, node.id, size).is_certain()
+    })
 }
 
 /// The guest with the fewest pCPUs whose leaving makes room. Its pages are free then.
@@ -102,7 +105,7 @@ fn without_a_guest(situation: &Situation, request: &Request, best: &Best) -> Opt
         let host = with_pages_back(situation.inputs.host, &situation.others, owner);
         let inputs = crate::Inputs { host: &host, ..situation.inputs.clone() };
         let gone = Situation::with_others(&inputs, request, others);
-        let fits = best::answer(&gone, request, best).1.is_ok();
+        let fits = passes::answer(&gone, request, best).1.is_ok();
         fits.then(|| WouldFit::WithoutGuest { name: name.clone() })
     })
 }
@@ -141,11 +144,7 @@ fn less_memory(request: &Request, fits: impl Fn(&Request) -> bool) -> Option<Wou
     let asked = request.memory_bytes / size;
     let fits = |pages: u64| fits(&Request { memory_bytes: pages * size, ..request.clone() });
     let one_each = u64::from(request.vcpus);
-    let mut fitting = match (2..asked.min(one_each + 1)).rev().find(|pages| fits(*pages)) {
-        Some(pages) => pages,
-        None if asked > 1 && fits(1) => return Some(WouldFit::LessMemory(size)),
-        None => return None,
-    };
+    let mut fitting = (1..asked.min(one_each + 1)).rev().find(|pages| fits(*pages))?;
     let mut failing = asked;
     while failing - fitting > 1 {
         let middle = fitting + (failing - fitting) / 2;

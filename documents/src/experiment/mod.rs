@@ -10,7 +10,7 @@ mod values;
 
 pub use file::{
     CommandDoc, ExperimentFile, ExperimentRecord, GeneratorDoc, OutputDoc, ScenarioDoc,
-    WorkloadDoc, parse_experiment,
+    WorkloadDoc, parse_experiment, parse_experiment_with,
 };
 pub use run::{parse_run, run_to_json};
 

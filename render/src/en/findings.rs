@@ -8,7 +8,7 @@ mod plan;
 
 use super::{Said, obstacles};
 use numawise_model::finding::FindingKind as K;
-use numawise_model::{Severity, Sight, Subject, Unseen};
+use numawise_model::{Finding, Severity, Sight, Subject, Unseen};
 
 pub fn severity(severity: Severity) -> &'static str {
     match severity {
@@ -19,6 +19,17 @@ pub fn severity(severity: Severity) -> &'static str {
 }
 
 /// What stands before the sentence; a host and a plan are clear from where the finding is shown.
+/// What is said of a finding, with the name of the guest that it is about where a remedy wants one.
+pub fn of(finding: &Finding, simulated: bool) -> Said {
+    let mut said = self::finding(&finding.kind, simulated);
+    if let Subject::Guest { name, .. } = &finding.subject {
+        for way in &mut said.ways {
+            *way = way.replace("GUEST", name);
+        }
+    }
+    said
+}
+
 pub fn subject(subject: &Subject) -> Option<String> {
     match subject {
         Subject::Host | Subject::Plan => None,

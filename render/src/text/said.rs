@@ -31,9 +31,9 @@ fn finding(finding: &Finding, look: &Look) -> String {
         meaning(finding.severity),
         &format!("{}:", en::findings::severity(finding.severity)),
     );
-    let said = en::findings::finding(&finding.kind, look.simulated);
+    let said = en::findings::of(finding, look.simulated);
     let subject = en::findings::subject(&finding.subject).map_or_else(String::new, |s| s + ": ");
-    paragraph(&format!("{head} {subject}"), &said, look)
+    paragraph(&format!("{head} {}", printable(&subject)), &said, look)
 }
 
 /// A check-up in the order in which it was made.

@@ -117,8 +117,8 @@ fn drift_is_marked_and_told() {
 
         drift
         error: guest db01: vCPU 3 should run on 35; its thread may run on 0-63
-          to do: move the threads back: `numawise apply GUEST --live`
-             or: by hand: `virsh vcpupin GUEST 3 35 --live`
+          to do: move the threads back: `numawise apply db01 --live`
+             or: by hand: `virsh vcpupin db01 3 35 --live`
         error: guest db01: 512 x 2M (1 GiB) of 32768 pages that should be on node 0 are on node 1
           to do: shut the guest down fully and start it
              or: move the pages: `migratepages PID 1 0`

@@ -111,6 +111,7 @@ pub fn print_change(
 pub fn diff(session: &Session, guest: &str, before: &str, after: &str) -> String {
     let editor = session.editor();
     let (before, after) = (editor.mask_secrets(before), editor.mask_secrets(after));
+    let guest = text::printable(guest);
     let names = (format!("{guest}.xml (now)"), format!("{guest}.xml (planned)"));
     if before == after {
         return "no change to the domain XML".to_owned();

@@ -196,6 +196,7 @@ fn said(global: &GlobalArgs, done: &str) -> Result<ExitCode> {
     if global.json {
         output::print(&done_to_json(done, true))?;
     } else {
+        let done = numawise_render::text::printable(done);
         output::print(&format!("simulated host: {done}"))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -36,7 +36,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "H", help = host_source::HELP)]
     host: Option<String>,
     /// vCPUs of a guest that does not exist yet.
-    #[arg(long, value_name = "N", requires = "memory", value_parser = clap::value_parser!(u32).range(1..=8192))]
+    #[arg(long, value_name = "N", requires = "memory", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=8192))]
     vcpus: Option<u32>,
     /// Its memory, like 192GiB.
     #[arg(long, value_name = "SIZE", value_parser = size::bytes, requires = "vcpus")]

@@ -42,6 +42,7 @@ pub fn run(global: &GlobalArgs, args: &VerifyArgs) -> Result<ExitCode> {
             (false, true) => text::agreement(unseen),
             (false, false) => "is off; its stored XML agrees with its plan".to_owned(),
         };
+        let name = text::printable(name);
         output::print(&format!("{name} {verdict}{mark}"))?;
     }
     Ok(if drift { ExitCode::from(DRIFT) } else { ExitCode::SUCCESS })

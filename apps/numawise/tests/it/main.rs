@@ -14,6 +14,7 @@ mod libvirt;
 mod live;
 mod migrate;
 mod others;
+mod refused;
 mod shows;
 mod stories;
 mod tpcc;

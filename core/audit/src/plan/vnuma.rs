@@ -103,8 +103,13 @@ impl Case<'_> {
             *cells.entry(node.host_node()).or_default() += 1;
         }
         let asked = self.plan.request.cells_per_node;
+        if asked == 0 || asked > self.plan.request.vcpus {
+            let detail =
+                format!("{asked} vNUMA nodes a node for {} vCPUs", self.plan.request.vcpus);
+            self.broken("cells-per-node", detail);
+        }
         for (node, cells) in cells {
-            if cells != asked && !may_share {
+            if cells > asked && !may_share {
                 let detail =
                     format!("{cells} vNUMA nodes are on node {node}, {asked} were asked for");
                 self.broken("cells-per-node", detail);

@@ -130,10 +130,7 @@ fn pairs(rule: R) -> Vec<Pair> {
                     *s = l3_as_numa();
                     bind_web(s, "0");
                 },
-                |s| {
-                    *s = l3_with_memory();
-                    bind_web(s, "0");
-                },
+                |s| *s = l3_with_memory(),
             ),
         ],
         R::CoreShared => vec![

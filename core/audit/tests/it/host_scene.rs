@@ -103,20 +103,28 @@ pub fn owner(guest: &str) -> Owner {
 /// Firmware that makes each L3 a node: nodes 0 and 1 are slices of the first package's memory, 2 and
 /// 3 of the second's. The guests' memory is bound to both slices.
 pub fn l3_as_numa() -> Scene {
-    let mut scene = l3_with_memory();
+    let mut scene = l3_nodes(["0-1", "2-3"]);
     for (from, to) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
         scene.host.topology.nodes[from].distances.insert(Pnode(to as u32), 11);
     }
+    bind_web(&mut scene, "0-1");
     scene
 }
 
-/// The same CPUs, and each L3 has memory of its own: the nodes of a package are 12 apart.
+/// The same CPUs, and each L3 has memory of its own, to which guests are bound: the nodes of a package
+/// are 12 apart.
 pub fn l3_with_memory() -> Scene {
+    let mut scene = l3_nodes(["0", "2"]);
+    bind_web(&mut scene, "0");
+    scene
+}
+
+fn l3_nodes(memory: [&str; 2]) -> Scene {
     let mut scene = quiet();
     scene.host = numawise_testkit::Shape { nodes_per_package: 2, l3_per_node: 1, ..shape() }.host();
-    let both = |nodes: &str| (MemoryMode::Strict, set::<Pnode>(nodes));
+    let on = |nodes: &str| (MemoryMode::Strict, set::<Pnode>(nodes));
     scene.db_everywhere(|config| {
-        let memnodes = BTreeMap::from([(Vnode(0), both("0-1")), (Vnode(1), both("2-3"))]);
+        let memnodes = BTreeMap::from([(Vnode(0), on(memory[0])), (Vnode(1), on(memory[1]))]);
         config.numatune.as_mut().expect("bound").memnodes = memnodes;
         for (cell, distances) in config.cells.iter_mut().zip([[10, 32], [32, 10]]) {
             cell.distances = (0..).map(Vnode).zip(distances).collect();
@@ -125,7 +133,6 @@ pub fn l3_with_memory() -> Scene {
     let facts = scene.db.facts.as_mut().expect("db runs");
     let far = pages(&[(2, PageSize::HUGE_2M, 2048)]);
     facts.pages_by_vnode.as_mut().expect("told apart").insert(Vnode(1), far);
-    bind_web(&mut scene, "0-1");
     scene
 }
 

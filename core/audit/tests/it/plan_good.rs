@@ -2,13 +2,14 @@
 
 use crate::case::{Case, GIB, claim, good, other, pages, rules, set, uuid};
 use numawise_model::guest::Balloon;
+use numawise_model::placement::{Best, Split};
 use numawise_model::{
     BindRule, CpuSet, FrozenTopology, GuestCpuTopology, GuestFix, MemoryMode, Mode, NodeSet,
     PageCounts, PageSize, Pcpu, Pnode, Policy, Predicate, Vcpu, Vnode,
 };
 
 /// What is still remarked on is named; it may not be an error.
-fn check(change: fn(&mut Case), remarks: &str) {
+fn check(change: impl Fn(&mut Case), remarks: &str) {
     let mut case = good();
     change(&mut case);
     let findings = case.judged();
@@ -195,28 +196,46 @@ fn memory_from_the_neighbour() {
     );
 }
 
+/// vNUMA node 0 cut into two on the same node.
+fn two_cells(case: &mut Case) {
+    let mut half = case.vnuma().nodes[0].clone();
+    half.vcpus = set("8-15");
+    half.memory_bytes = 8 * GIB;
+    half.id = Vnode(1);
+    half.distances = [10, 10, 21].into_iter().zip(0..).map(|(d, n)| (Vnode(n), d)).collect();
+    let nodes = &mut case.vnuma().nodes;
+    nodes[0].vcpus = set("0-7");
+    nodes[0].memory_bytes = 8 * GIB;
+    nodes[0].distances = half.distances.clone();
+    nodes[1].id = Vnode(2);
+    nodes[1].distances = [21, 21, 10].into_iter().zip(0..).map(|(d, n)| (Vnode(n), d)).collect();
+    nodes.insert(1, half);
+}
+
 #[test]
 fn two_cells_on_a_node_as_asked() {
     check(
         |case| {
             case.plan.request.cells_per_node = 2;
-            let mut half = case.vnuma().nodes[0].clone();
-            half.vcpus = set("8-15");
-            half.memory_bytes = 8 * GIB;
-            half.id = Vnode(1);
-            half.distances =
-                [10, 10, 21].into_iter().zip(0..).map(|(d, n)| (Vnode(n), d)).collect();
-            let nodes = &mut case.vnuma().nodes;
-            nodes[0].vcpus = set("0-7");
-            nodes[0].memory_bytes = 8 * GIB;
-            nodes[0].distances = half.distances.clone();
-            nodes[1].id = Vnode(2);
-            nodes[1].distances =
-                [21, 21, 10].into_iter().zip(0..).map(|(d, n)| (Vnode(n), d)).collect();
-            nodes.insert(1, half);
+            two_cells(case);
         },
         "Warning CellsShareNode",
     );
+}
+
+/// Their number or their sizes were asked for, and there are fewer nodes.
+#[test]
+fn two_cells_on_a_node_where_so_many_were_asked_for() {
+    let exact = |parts: &[u32]| Best { split: Split::Exact(parts.to_vec()), ..Best::default() };
+    for best in [Best { vnodes: Some(3), ..Best::default() }, exact(&[8, 8, 8])] {
+        check(
+            |case| {
+                case.plan.request.policy = Policy::Best(best.clone());
+                two_cells(case);
+            },
+            "Warning CellsShareNode",
+        );
+    }
 }
 
 /// One package of two dies on one node: each die is an L3 domain, and the package may hold both.

@@ -1,8 +1,8 @@
 //! The best place by ordered preferences: a request made ready for [`crate::fit`], and its answer
 //! made a binding.
 //!
-//! What is free is the same as for every exclusive binding, with the CPUs kept for the host left out.
-//! Where the kernel isolates CPUs, those are tried first and alone: they were taken from everybody
+//! What is free ([`super::passes`]) is the same as for every exclusive binding, with the CPUs kept for the
+//! host left out. Where the kernel isolates CPUs, those are tried first and alone: they were taken from everybody
 //! else for guests like this one. Only when it does not fit there, and the operator named no pool,
 //! do the others take part.
 //!
@@ -13,19 +13,18 @@
 //! nothing else fits.
 
 use super::Pins;
+use super::passes::{Ready, answer};
 use crate::availability::{Availability, ReservedUse};
-use crate::fit::{
-    CellFit, Cells, DeviceNear, Fit, GivenCell, Layout, NoFit, Parting, Stock, Wanted, fit,
-};
-use crate::memory::{self, PagesLeft};
+use crate::fit::{CellFit, Cells, DeviceNear, Fit, GivenCell, Layout, NoFit, Parting, Wanted};
+use crate::memory;
 use crate::situation::Situation;
 use crate::vnuma::Cell;
 use crate::{Notes, explain, nearest};
 use numawise_model::placement::{Best, DevicePolicy, EmulatorPolicy, Proof, Split};
 use numawise_model::topology::Locality;
 use numawise_model::{
-    CpuSet, FindingKind, L3Policy, NodeSet, PageSize, Pnode, Reason, Refusal, Request, Severity,
-    SmtPolicy, Vcpu, VcpuSet, VirtualTopology, Vnode,
+    CpuSet, FindingKind, L3Policy, NodeSet, Pnode, Reason, Refusal, Request, Severity, SmtPolicy,
+    Vcpu, VcpuSet, VirtualTopology, Vnode,
 };
 
 /// What the search found beside the binding.
@@ -39,15 +38,6 @@ pub struct Place {
     pub emulator: Option<CpuSet>,
     /// The frozen topology that is kept: all of it but where it is.
     pub keeps_frozen: bool,
-}
-
-/// A host made ready for the search.
-pub struct Ready {
-    pub layout: Layout,
-    pub stock: Stock,
-    pub wanted: Wanted,
-    /// Set when only CPUs that the kernel isolates were looked at.
-    pub isolated_alone: Option<CpuSet>,
 }
 
 pub fn bind(
@@ -75,6 +65,10 @@ pub fn bind(
                 notes.reason(Reason::Filled { node, vcpus, pcpus });
             }
             Some((pins, place))
+        }
+        Err(_) if request.vnuma && ready.has_no_memory() => {
+            notes.refuse(Refusal::NoMemoryAnywhere { vnode: Vnode(0) });
+            None
         }
         Err(no_fit) => {
             let held = availability.held();
@@ -146,120 +140,12 @@ fn check(situation: &Situation, request: &Request, best: &Best, notes: &mut Note
     (notes.refusals.len() == before).then_some(())
 }
 
-/// The passes: isolated CPUs alone, then all; with memory, then (where it is not bound) without.
-///
-/// What they look at is the same for every size of guest, so another size is asked of the same.
-pub struct Passes {
-    isolated: Option<Ready>,
-    /// The operator's pool has isolated CPUs in it: no others are looked at.
-    declared: bool,
-    all: Ready,
-    without_memory: Option<Ready>,
-}
-
-pub fn answer(
+pub(super) fn wanted(
     situation: &Situation,
     request: &Request,
     best: &Best,
-) -> (Ready, Result<Fit, NoFit>) {
-    Passes::new(situation, request, best).answer()
-}
-
-impl Passes {
-    pub fn new(situation: &Situation, request: &Request, best: &Best) -> Self {
-        let mut free = CpuSet::new();
-        let availability = Availability::of(situation, ReservedUse::MayNot);
-        availability.free.values().for_each(|cpus| free.extend(cpus));
-        if best.emulator == EmulatorPolicy::Isolate || best.smt == SmtPolicy::Isolate {
-            // What is to be the guest's alone cannot be what others share.
-            free = free.difference(&situation.others.claimed_cpus());
-        }
-        let isolated = situation.topology.isolated.clone().unwrap_or_default();
-        let isolated_free = isolated.intersection(&free);
-        let ready = |free: &CpuSet, with_memory| ready(situation, request, best, free, with_memory);
-        Self {
-            isolated: (!isolated_free.is_empty()).then(|| Ready {
-                isolated_alone: Some(isolated_free.clone()),
-                ..ready(&isolated_free, true)
-            }),
-            declared: situation.pool().is_some_and(|pool| !pool.is_disjoint(&isolated)),
-            all: ready(&free, true),
-            without_memory: (!request.vnuma).then(|| ready(&free, false)),
-        }
-    }
-
-    fn answer(self) -> (Ready, Result<Fit, NoFit>) {
-        let ask = |ready: &Ready| fit(&ready.layout, &ready.stock, &ready.wanted);
-        if let Some(ready) = self.isolated {
-            let found = ask(&ready);
-            if found.is_ok() || self.declared {
-                return (ready, found);
-            }
-        }
-        let found = ask(&self.all);
-        match self.without_memory.filter(|_| found.is_err()) {
-            Some(without) => {
-                let found = ask(&without);
-                (without, found)
-            }
-            None => (self.all, found),
-        }
-    }
-
-    /// Whether the request has a place, when it differs from that of the passes in its size or in
-    /// conditions that leave the same CPUs and pages free.
-    pub fn fits(&self, situation: &Situation, request: &Request, best: &Best) -> bool {
-        let ask = |ready: &Ready| {
-            let wanted = wanted(situation, request, best, &ready.layout);
-            fit(&ready.layout, &ready.stock, &wanted).is_ok()
-        };
-        match &self.isolated {
-            Some(ready) if ask(ready) => return true,
-            Some(_) if self.declared => return false,
-            _ => {}
-        }
-        ask(&self.all) || self.without_memory.as_ref().is_some_and(ask)
-    }
-}
-
-/// The host and the request as the search takes them.
-fn ready(
-    situation: &Situation,
-    request: &Request,
-    best: &Best,
-    free: &CpuSet,
-    with_memory: bool,
-) -> Ready {
-    let layout = Layout::with_memory_only(situation.topology, request.memory_only.as_ref());
-    let mut stock = Stock::new(&layout, free);
-    stock.set_use(&layout, &situation.inputs.host.levels.utilisation);
-    if with_memory {
-        stock.set_pages(request.page_size, pools(situation, &layout, request.page_size));
-    }
-    let wanted = wanted(situation, request, best, &layout);
-    Ready { layout, stock, wanted, isolated_alone: None }
-}
-
-/// What each pool of memory can promise.
-fn pools(situation: &Situation, layout: &Layout, size: PageSize) -> Vec<Option<u64>> {
-    let mut pools = vec![None; layout.pools()];
-    for area in &layout.areas {
-        let left = |node| -> PagesLeft {
-            memory::pages_left(
-                situation.inputs.host,
-                &situation.others,
-                situation.inputs.held,
-                node,
-                size,
-            )
-        };
-        let each = area.memory_nodes.iter().map(|node| left(node).available());
-        pools[area.pool] = each.sum::<Option<u64>>();
-    }
-    pools
-}
-
-fn wanted(situation: &Situation, request: &Request, best: &Best, layout: &Layout) -> Wanted {
+    layout: &Layout,
+) -> Wanted {
     let pages = request.memory_bytes.div_ceil(request.page_size.bytes());
     Wanted {
         vcpus: request.vcpus,

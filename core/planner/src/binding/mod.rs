@@ -10,6 +10,7 @@
 pub mod best;
 pub mod manual;
 pub mod overcommit;
+pub mod passes;
 pub mod remarks;
 pub mod rules;
 pub mod smart;

@@ -61,10 +61,12 @@ mod given;
 mod layout;
 mod problem;
 mod seat;
+mod slices;
 mod stock;
 mod uneven;
 
-pub use layout::{Area, Core, Layout, Segment, has_l3_as_numa};
+pub use layout::{Area, Core, Layout, Segment};
+pub use slices::has_l3_as_numa;
 pub use stock::{Places, Stock};
 
 use cost::{Cost, Field};

@@ -1,5 +1,6 @@
 //! The planner from outside: a request goes in, a plan or refusals come out.
 
+mod best_place;
 mod binding;
 mod changes;
 mod emulator;

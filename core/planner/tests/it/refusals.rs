@@ -128,6 +128,21 @@ fn is_met(scene: &Scene, change: &WouldFit) -> bool {
     })
 }
 
+/// Larger sizes than the one that is named.
+fn nearer(scene: &Scene, change: &WouldFit) -> Vec<WouldFit> {
+    let size = scene.request.page_size.bytes();
+    match change {
+        WouldFit::FewerVcpus(most) => {
+            (most + 1..scene.request.vcpus).map(WouldFit::FewerVcpus).collect()
+        }
+        WouldFit::LessMemory(most) => {
+            let larger = most / size + 1..scene.request.memory_bytes / size;
+            larger.map(|pages| WouldFit::LessMemory(pages * size)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Every change of the kinds that a refusal may name.
 fn every_change(scene: &Scene) -> Vec<WouldFit> {
     let size = scene.request.page_size.bytes();
@@ -168,6 +183,9 @@ fn what_a_refusal_names_is_accepted_and_none_means_none() {
         refused.set(refused.get() + 1);
         for change in named {
             prop_assert!(is_met(&scene, change), "{change:?} is named and does not help");
+            for nearer in nearer(&scene, change) {
+                prop_assert!(!is_met(&scene, &nearer), "{nearer:?} is nearer than {change:?}");
+            }
         }
         if named.is_empty() {
             without_a_way.set(without_a_way.get() + 1);

@@ -96,7 +96,7 @@ pub fn guest_l3_spread(of: &VcpuSet, host_domains: u32, guest_domains: u32) -> S
         vcpus(of),
         count(u64::from(host_domains), "L3 domain")
     ))
-    .way("let numawise choose the guest's topology: numawise vnuma on GUEST")
+    .way("let numawise choose the guest's topology: numawise bind GUEST (or, where it is bound, vnuma on)")
 }
 
 fn helper(of: Helper) -> String {

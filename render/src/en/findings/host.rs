@@ -62,8 +62,14 @@ pub fn node_memory_unknown(of: &NodeSet) -> Said {
 
 pub fn cpu_node_without_memory(of: &NodeSet) -> Said {
     let (these, have) = (nodes(of), verb(of, "has", "have"));
-    say(format!("{these} {have} CPUs and no memory: guests there get theirs from the nearest node"))
-        .way("if the machine should have memory there, look for empty or failed DIMM slots")
+    say(format!(
+        "{these} {have} CPUs and no memory: guests there get theirs from the nearest node that has \
+         both, if one has"
+    ))
+    .way(
+        "if the machine should have memory there (under L3-as-NUMA it need not), look for empty or \
+         failed DIMM slots",
+    )
 }
 
 pub fn memory_only_nodes(of: &NodeSet) -> Said {

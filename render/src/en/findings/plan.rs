@@ -191,7 +191,7 @@ pub fn sibling(cpu: Pcpu, sibling: Pcpu, of: &Owner) -> Said {
 
 pub fn unpinned_guest(name: &str) -> Said {
     say("it is pinned nowhere and may run on any CPU; its memory is counted")
-        .way(format!("bind it too: numawise bind {name} --policy smart"))
+        .way(format!("bind it too: numawise bind {name}, or through the manager that owns it"))
 }
 
 pub fn plan_breaks_rule(rule: &str, detail: &str) -> Said {

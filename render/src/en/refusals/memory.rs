@@ -129,7 +129,7 @@ pub fn not_memory_only(asked: &NodeSet, usable: &NodeSet) -> Said {
 }
 
 pub fn nowhere(of: Vnode) -> Said {
-    say(format!("no node has memory that {} could use", vnode(of)))
-        .way("bind its vCPUs to a node with memory near it (--on-node NODE:VCPUS)")
+    say(format!("no node with CPUs has memory that {} could use", vnode(of)))
+        .way("bind the vCPUs alone, and leave memory to the kernel: --no-vnuma")
         .way("`numawise host show` draws every node's memory")
 }

@@ -2,7 +2,8 @@
 
 use super::{Broken, broken};
 use crate::case::{GIB, claim, other, pages, set};
-use numawise_model::{Mode, NodeSet, PageSize, Pnode, Predicate, Vcpu, Vnode};
+use numawise_model::placement::{Best, Split};
+use numawise_model::{Mode, NodeSet, PageSize, Pnode, Policy, Predicate, Vcpu, Vnode};
 
 pub const VNUMA: &[Broken] = &[
     broken(
@@ -69,6 +70,24 @@ pub const VNUMA: &[Broken] = &[
                 node.distances = (0..).map(Vnode).zip(row).collect();
             }
         },
+        "Error cells-per-node",
+    ),
+    broken(
+        "other sizes than were asked for",
+        |c| {
+            let split = Split::Exact(vec![12, 12]);
+            c.plan.request.policy = Policy::Best(Best { split, ..Best::default() });
+        },
+        "Error as-asked",
+    ),
+    broken(
+        "more vNUMA nodes than were asked for",
+        |c| c.plan.request.policy = Policy::Best(Best { vnodes: Some(1), ..Best::default() }),
+        "Error as-asked",
+    ),
+    broken(
+        "more vNUMA nodes a node than vCPUs",
+        |c| c.plan.request.cells_per_node = u32::MAX,
         "Error cells-per-node",
     ),
     broken(
