@@ -77,7 +77,7 @@ fn reasons_read_well() {
          14. every pCPU is taken, so the fill begins again at node 1 with vCPUs 64-69 (over-commit)
          15. vCPUs 0-20 are bound by 2 rules, word for word
          16. vNUMA node 0 gets 65536 x 2M (128 GiB) from node 1: memory is shared out by vCPU count in whole pages
-         17. node 1 has no memory, so vNUMA node 0 gets it from the nearest node that has, node 0 (distance 21)
+         17. node 1 has no memory that may be used, so vNUMA node 0 gets it from the nearest node that has, node 0 (distance 21)
          18. 3 guest sockets of 16 vCPUs: the largest size that divides the vNUMA nodes (32 and 16 vCPUs), so that no guest socket reaches over a node's edge
          19. 3 sockets would follow the nodes; --max-sockets makes it 2
          20. 2 dies of 8 vCPUs in the guest: each is an L3 domain of the host

@@ -6,6 +6,7 @@ mod concurrent;
 mod crash;
 mod emulated;
 mod emulated_tune;
+mod experiments;
 mod faults;
 mod files;
 mod fleet;
