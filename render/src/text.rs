@@ -1,6 +1,7 @@
 //! Text for a terminal: pictures, tables and lists of sentences.
 
 mod audit;
+mod cpu;
 mod fleet;
 mod frame;
 mod guest;
@@ -13,6 +14,7 @@ mod tpcc;
 mod tuning;
 
 pub use audit::{audit, essay, rules};
+pub use cpu::{cpu_progress, cpu_run};
 pub use fleet::{
     FleetMove, FleetPlace, FleetRank, FleetRefusal, fleet_all_or_nothing, fleet_cut_short,
     fleet_moves, fleet_no_room, fleet_places, fleet_reasons, fleet_refusals, fleet_room,

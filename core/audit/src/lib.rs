@@ -7,11 +7,13 @@
 
 use numawise_model::{Finding, Severity};
 
+mod database;
 mod guest;
 mod host;
 mod ledger;
 mod plan;
 
+pub use database::{COMPARED, judge_databases};
 pub use guest::{Seen, judge_guest};
 pub use host::{AuditedGuest, AuditedHost, UndefinedGuest, judge_host};
 pub use ledger::judge_ledger;

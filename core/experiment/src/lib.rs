@@ -12,12 +12,15 @@
 //!
 //! - [`measured`]: one run. Its latencies are whole [histograms](latencies), never percentiles: those of
 //!   several generators can then be merged exactly.
+//! - [`cpu`]: what a load on CPUs found beside that: how fast each was.
 //! - [`tpcc`]: what a run in the manner of TPC-C found beside that.
 
+mod cpu;
 mod latencies;
 mod measured;
 mod tpcc;
 
+pub use cpu::{CpuRun, CpuThread, Frequency, FrequencySource, NoFrequency};
 pub use latencies::{LARGEST_NSEC, Latencies, SMALLEST_NSEC};
 pub use measured::{
     Counts, GeneratorUsage, Interval, KindMeasured, Measured, Schedule, Steadiness,

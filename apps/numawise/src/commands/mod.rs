@@ -3,9 +3,11 @@
 pub mod apply;
 pub mod audit;
 pub mod bind;
+pub mod cpu;
 pub mod cpuset;
 pub mod demo;
 pub mod doctor;
+mod doctor_database;
 pub mod embedded;
 pub mod fleet;
 pub mod generate;
