@@ -2,11 +2,13 @@
 
 use crate::error::{VERSION, pretty};
 use crate::wire::{Wire, wire};
-use numawise_model::Pnode;
 use numawise_model::checkup::{
     Accelerator, Check, CheckKind, DefectOutcome, HostSetting, Platform, ProbeOutcome, Verdict,
 };
+use numawise_model::database::{DatabaseCheck, DatabaseProduct, PoolPolicy, ServerUnseen};
+use numawise_model::{CpuSet, NodeSet, Pnode};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 wire! { enum VerdictDoc = Verdict { Good, Untried, Warning, Bad } }
 wire! { enum AcceleratorDoc = Accelerator { Kvm, Software } }
@@ -40,6 +42,53 @@ wire! {
 }
 
 wire! {
+    enum DatabaseProductDoc = DatabaseProduct { MariaDb, MySql, TiDb, PostgreSql, Sqlite }
+}
+
+wire! {
+    #[serde(tag = "unseen")]
+    enum ServerUnseenDoc = ServerUnseen { NoServer, NotHere, NotFound, NoAccess { why: String } }
+}
+
+wire! {
+    #[serde(tag = "policy")]
+    enum PoolPolicyDoc = PoolPolicy {
+        Default,
+        Bound { nodes: NodeSet },
+        Interleaved { nodes: NodeSet },
+        Other,
+    }
+}
+
+wire! {
+    #[serde(tag = "found", content = "of")]
+    enum DatabaseCheckDoc = DatabaseCheck {
+        Answers { product: DatabaseProduct, version: String },
+        DoesNotAnswer { why: String },
+        Place {
+            pid: u32,
+            threads: u64,
+            cpus: CpuSet,
+            nodes: NodeSet,
+            bytes_on: BTreeMap<Pnode, u64>,
+        },
+        Unseen { why: ServerUnseen },
+        MemoryAway { bytes: u64, nodes: NodeSet },
+        Interleaves { nodes: Option<NodeSet> },
+        InterleavesNot,
+        InterleaveUnknown { pool_policy: Option<PoolPolicy> },
+        PoolTooLarge { setting: String, pool_bytes: u64, nodes: NodeSet, nodes_bytes: u64 },
+        PoolFits { setting: String, pool_bytes: u64, nodes: NodeSet, nodes_bytes: u64 },
+        ThroughPageCache { setting: String, value: String },
+        TooManyThreadGroups { groups: u64, cpus: u64 },
+        WatchesItself,
+        SmallPages { setting: String, value: String, pool_bytes: u64 },
+        NotDurable { setting: String, value: String },
+        Differs { setting: String, values: BTreeMap<String, String> },
+    }
+}
+
+wire! {
     #[serde(tag = "check", content = "fields")]
     enum CheckKindDoc = CheckKind {
         Connection { uri: String, answer: Option<Platform>, why: Option<String> },
@@ -49,6 +98,7 @@ wire! {
         KernelFacts { why_not: Option<String> },
         Nodes { nodes: Vec<Pnode> },
         AgainstBinding { setting: HostSetting },
+        Database { target: String, check: DatabaseCheck },
         State { folder: String, why_not: Option<String> },
     }
 }

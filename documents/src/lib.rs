@@ -22,7 +22,8 @@ pub mod guest;
 pub mod host;
 pub mod ledger;
 pub mod levels;
-pub mod measured;
+pub mod load_runs;
+mod measured;
 pub mod placement;
 mod plan;
 pub mod reason;
@@ -43,6 +44,7 @@ pub use finding::findings_to_json;
 pub use guest::{frozen_to_json, parse_frozen};
 pub use host::host_to_json;
 pub use ledger::{ledger_to_json, parse_ledger};
+pub use load_runs::{cpu_run_to_json, tpcc_run_to_json};
 pub use measured::{measured_to_json, parse_measured};
 pub use plan::{PlanDoc, parse_plan, plan_to_json};
 pub use tuning::{

@@ -12,6 +12,7 @@ use crate::fleet::{FleetMovesDoc, FleetPlanDoc, FleetRequestDoc};
 use crate::guest::FrozenDoc;
 use crate::host::HostDoc;
 use crate::ledger::LedgerDoc;
+use crate::load_runs::{CpuFileDoc, TpccFileDoc};
 use crate::measured::MeasuredFileDoc;
 use crate::plan::PlanDoc;
 use crate::state::{HostStateDoc, StepDoc, UsageSampleDoc};
@@ -65,6 +66,8 @@ fn the_schemas_on_file_are_those_of_the_types() {
     check::<AuditDoc>(expect_file!["../schemas/audit.schema.json"]);
     check::<ExperimentFile>(expect_file!["../schemas/experiment.schema.json"]);
     check::<RunFileDoc>(expect_file!["../schemas/run.schema.json"]);
+    check::<CpuFileDoc>(expect_file!["../schemas/cpu-run.schema.json"]);
+    check::<TpccFileDoc>(expect_file!["../schemas/tpcc-run.schema.json"]);
     check::<MeasuredFileDoc>(expect_file!["../schemas/measured.schema.json"]);
     check::<PlanDoc>(expect_file!["../schemas/plan.schema.json"]);
     check::<HostDoc>(expect_file!["../schemas/host.schema.json"]);

@@ -4,6 +4,8 @@
 
 pub mod audits;
 pub mod checks;
+pub mod cpu;
+pub mod databases;
 pub mod events;
 pub mod experiment;
 pub mod experiment_runs;

@@ -1,6 +1,7 @@
 //! Text for a terminal: pictures, tables and lists of sentences.
 
 mod audit;
+mod cpu;
 mod experiment;
 mod experiment_runs;
 mod fleet;
@@ -16,6 +17,7 @@ mod tpcc;
 mod tuning;
 
 pub use audit::{audit, essay, rules};
+pub use cpu::{cpu_progress, cpu_run};
 pub use experiment::{design_refusals, gains, impossible, judgement, orders, procedures, targets};
 pub use experiment_runs::{
     ExperimentLine, ExperimentRow, PlannedLine, experiment_event, experiment_head, experiment_list,

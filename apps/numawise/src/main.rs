@@ -72,6 +72,8 @@ enum Command {
     /// Switch a bound guest's vNUMA on or off; the binding stays.
     #[command(subcommand)]
     Vnuma(Deferred<commands::vnuma::VnumaCommand>),
+    /// Put load on CPUs: how fast they are, one by one or together.
+    Cpu(Deferred<commands::cpu::CpuArgs>),
     /// Print what a CPU set text means.
     Cpuset(Deferred<commands::cpuset::CpusetArgs>),
     /// Try whether this host can do what plans ask of it.
@@ -133,6 +135,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Unbind(args) => commands::bind::run_unbind(global, args),
         Command::Migrate(args) => commands::migrate::run(global, args),
         Command::Vnuma(command) => commands::vnuma::run(global, command),
+        Command::Cpu(args) => commands::cpu::run(global, args),
         Command::Cpuset(args) => commands::cpuset::run(global, args),
         Command::Doctor(args) => commands::doctor::run(global, args),
         Command::Fleet(command) => commands::fleet::run(global, command),

@@ -7,12 +7,14 @@
 
 use numawise_model::{Finding, Severity};
 
+mod database;
 mod guest;
 mod host;
 mod ledger;
 mod plan;
 mod slices;
 
+pub use database::{COMPARED, judge_databases};
 pub use guest::{Seen, judge_guest};
 pub use host::{AuditedGuest, AuditedHost, UndefinedGuest, judge_host};
 pub use ledger::judge_ledger;

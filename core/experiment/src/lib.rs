@@ -18,9 +18,11 @@
 //! - [`steady`]: when a warm-up is over, and whether it was.
 //! - [`trial`]: a run as the judge sees it, with what was seen beside it; [`verdict`]: the judge.
 //! - [`stats`]: what the judge counts with; [`sample_size`]: how many pairs it will need.
+//! - [`cpu`]: what a load on CPUs found beside that: how fast each was.
 //! - [`tpcc`]: what a run in the manner of TPC-C found beside that.
 //! - [`targets`], [`gain`]: the tables that reports print; [`imported`]: runs of other tools in them.
 
+mod cpu;
 pub mod design;
 pub mod gain;
 pub mod imported;
@@ -37,6 +39,7 @@ mod tpcc;
 pub mod trial;
 pub mod verdict;
 
+pub use cpu::{CpuRun, CpuThread, Frequency, FrequencySource, NoFrequency};
 pub use design::{Design, DesignPart, DesignRefused, Scenario, WarmUp};
 pub use latencies::{LARGEST_NSEC, Latencies, SMALLEST_NSEC};
 pub use measured::{

@@ -169,6 +169,8 @@ pub enum ServerTransactions {
 pub enum NoServerCounters {
     /// A library has none.
     NoServer,
+    /// It does not tell them, or not to this user.
+    NotTold,
     /// They began anew in the measured time.
     Restarted,
     /// The server did not answer at the end.

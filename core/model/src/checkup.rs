@@ -1,5 +1,6 @@
 //! What a check-up of a hypervisor host found: one value per thing that was tried.
 
+use crate::database::DatabaseCheck;
 use crate::ids::Pnode;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,11 @@ pub enum CheckKind {
     /// A kernel setting that works against a binding.
     AgainstBinding {
         setting: HostSetting,
+    },
+    /// One of several things about a database server.
+    Database {
+        target: String,
+        check: DatabaseCheck,
     },
     State {
         folder: String,

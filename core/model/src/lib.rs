@@ -10,6 +10,7 @@
 pub mod audit_rule;
 pub mod audited;
 pub mod checkup;
+pub mod database;
 pub mod event;
 pub mod finding;
 pub mod guest;

@@ -43,6 +43,7 @@ pub fn check(kind: &K) -> Said {
             let many = if nodes > 1 { "" } else { "; with one there is nothing to place by" };
             say(format!("the host has {}{many}", count(nodes, "NUMA node")))
         }
+        K::Database { target, check } => super::databases::check(target, check),
         K::AgainstBinding { setting } => against_binding(*setting),
         K::State { folder, why_not: None } => {
             say(format!("{folder} keeps claims, journal and plans"))

@@ -96,6 +96,9 @@ pub fn tpm(run: &TpccRun) -> String {
         ServerTransactions::NotAvailable { why: NoServerCounters::NoServer } => {
             "SQLite has no server that counts".to_owned()
         }
+        ServerTransactions::NotAvailable { why: NoServerCounters::NotTold } => {
+            "the server does not tell its counters".to_owned()
+        }
         ServerTransactions::NotAvailable { why: NoServerCounters::Restarted } => {
             "the server's counters began anew while it was measured".to_owned()
         }

@@ -41,6 +41,16 @@ impl KernelProcesses {
     }
 }
 
+impl KernelProcesses {
+    /// The processes that this one has started and that still run.
+    pub fn children(&self, pid: u32) -> Result<Vec<u32>, PortError> {
+        let text = self.files.text(&format!("{pid}/task/{pid}/children"))?;
+        // absent means that the process is gone, or a kernel without CONFIG_PROC_CHILDREN
+        let text = text.unwrap_or_default();
+        Ok(text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    }
+}
+
 impl Processes for KernelProcesses {
     /// The lowest of those whose command line has the arguments one after the other. Only command
     /// lines are read. Where some may not be read (`hidepid`) and no other matches, that is said.

@@ -116,6 +116,14 @@ impl Admin {
         }
     }
 
+    /// The one number that a query always gives, never below zero.
+    pub fn count(&mut self, sql: &str) -> Result<u64, AdminError> {
+        let number = self.number(sql)?;
+        number
+            .and_then(|number| u64::try_from(number).ok())
+            .ok_or_else(|| refused(sql, format!("{number:?} came back, where a count was wanted")))
+    }
+
     /// A statement that is prepared at its first use; `slot` is its own number among the caller's.
     ///
     /// The rows are those of the first result set.

@@ -23,6 +23,10 @@ use std::time::Duration;
 /// is bad, 6 when nothing answers.
 #[derive(Args)]
 pub struct DoctorArgs {
+    /// Database servers to look at, and nothing else: mysql://..., postgres://... as `numawise tpcc` takes them.
+    /// With several their settings are compared too.
+    #[arg(value_name = "DB", value_parser = crate::load_args::target)]
+    databases: Vec<numawise_database::Target>,
     /// Start no probe guests; what only they can tell is then left open.
     #[arg(long)]
     no_probes: bool,
@@ -32,6 +36,9 @@ pub struct DoctorArgs {
 }
 
 pub fn run(global: &GlobalArgs, args: &DoctorArgs) -> Result<ExitCode> {
+    if !args.databases.is_empty() {
+        return super::doctor_database::run(global, &args.databases);
+    }
     let config = Config::load(global)?;
     let cancel = cancelled_by_signals()?;
     let mut checks = vec![state(&config)];

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use numawise_database::oltp::{Options, Workload};
 use numawise_database::{Connected, Filling, Load, LoadError, Progress, TableCheck, Target};
-use numawise_documents::measured::measured_to_json;
+use numawise_documents::measured_to_json;
 use numawise_render::text::{LoadHead, load_checks, load_foot, load_head, load_interval, measured};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;

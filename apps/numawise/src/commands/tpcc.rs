@@ -98,7 +98,7 @@ pub fn run(global: &GlobalArgs, command: &TpccCommand) -> Result<ExitCode> {
         TpccCommand::Prepare(args) => prepare(args),
         TpccCommand::Run(args) => put_load_on(global, args),
         TpccCommand::Check(args) => {
-            let results = checked(&args.target)?;
+            let results = checked(global, &args.target)?;
             output::print(&text::tpcc_consistent(&results))?;
             Ok(code_of(&results))
         }
@@ -196,7 +196,7 @@ fn put_load_on(global: &GlobalArgs, args: &RunArgs) -> Result<ExitCode> {
     let run = args.wanted();
     let mut results = Vec::new();
     if args.check {
-        results.extend(checked(target)?);
+        results.extend(checked(global, target)?);
     }
     let mut progress = |seen: RunProgress| {
         if !global.json {
@@ -212,19 +212,27 @@ fn put_load_on(global: &GlobalArgs, args: &RunArgs) -> Result<ExitCode> {
         }
     };
     let done = tpcc::run(target, &run, &cancel.flag(), &mut progress).map_err(told)?;
-    output::print(&text::tpcc_run(&done, &output::look(false)))?;
+    match global.json {
+        true => output::print(&numawise_documents::tpcc_run_to_json(&done))?,
+        false => output::print(&text::tpcc_run(&done, &output::look(false)))?,
+    }
     if args.check {
-        results.extend(checked(target)?);
-        output::print(&text::tpcc_consistent(&results))?;
+        results.extend(checked(global, target)?);
+        output::remark(&text::tpcc_consistent(&results));
     }
     Ok(code_of(&results))
 }
 
-fn checked(target: &Target) -> Result<Vec<ConditionResult>> {
+fn checked(global: &GlobalArgs, target: &Target) -> Result<Vec<ConditionResult>> {
     let look = output::look(false);
     let mut each = |result| {
-        // A reader that has gone away does not end a check that decides the exit code.
-        let _ = output::print(&text::tpcc_condition(result, &look));
+        let line = text::tpcc_condition(result, &look);
+        if global.json {
+            output::remark(&line);
+        } else {
+            // A reader that has gone away does not end a check that decides the exit code.
+            let _ = output::print(&line);
+        }
     };
     tpcc::check(target, &mut each).map_err(told)
 }

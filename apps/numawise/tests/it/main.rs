@@ -3,7 +3,9 @@
 mod audited;
 mod bench;
 mod concurrent;
+mod cpu;
 mod crash;
+mod doctor_database;
 mod emulated;
 mod emulated_tune;
 mod experiments;

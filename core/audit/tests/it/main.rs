@@ -3,6 +3,7 @@
 
 mod case;
 mod changes;
+mod database;
 mod essay;
 mod guest_broken;
 mod guest_seen;

@@ -71,8 +71,7 @@ pub fn check(
         .zip(CONDITIONS)
         .map(|(condition, text)| {
             let sql = spell(admin.engine(), &text.replace("{delivered}", DELIVERED));
-            let broken = admin.number(&sql)?.unwrap_or(0);
-            let result = ConditionResult { condition, broken: broken.unsigned_abs() };
+            let result = ConditionResult { condition, broken: admin.count(&sql)? };
             each(result);
             Ok(result)
         })

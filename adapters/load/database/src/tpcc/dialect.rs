@@ -39,8 +39,8 @@ pub fn spell(engine: Engine, marked: &str) -> String {
             }
             None => {
                 let inside = &rest[at + 1..];
-                let end = inside.find('}').unwrap_or(inside.len());
-                (word(engine, &inside[..end]), inside.get(end + 1..).unwrap_or_default())
+                let (inside, after) = inside.split_once('}').unwrap_or((inside, ""));
+                (word(engine, inside), after)
             }
         };
         text.push_str(&mark);

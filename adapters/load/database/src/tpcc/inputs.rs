@@ -99,7 +99,7 @@ impl Inputs {
     /// Homes are dealt out evenly: drawn ones, as HammerDB has them, would make some warehouses twice
     /// as hot in one run as in the next.
     pub fn new(profile: Profile, seed: u64, user: usize) -> Self {
-        let user = i64::try_from(user).unwrap_or(0);
+        let user = user as i64;
         let mut random = Random::new(seed, user.unsigned_abs() + 1_000_000);
         let all_cards: Vec<_> =
             CARDS.iter().flat_map(|&(kind, count)| std::iter::repeat_n(kind, count)).collect();

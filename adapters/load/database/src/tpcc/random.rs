@@ -35,8 +35,9 @@ impl Random {
     /// A number of this range, both ends included.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = u128::from(high.abs_diff(low)) + 1;
+        // Below the width, which is far below what an i64 holds.
         let drawn = (u128::from(self.0.next_u64()) * width) >> 64;
-        low + i64::try_from(drawn).unwrap_or(0)
+        low + drawn as i64
     }
 
     /// Whether something happens that does in so many cases of a hundred.
@@ -89,9 +90,7 @@ impl Random {
 
 /// The last name of this number, 0 to 999.
 pub fn last_name(number: i64) -> String {
-    [number / 100, number / 10, number]
-        .map(|digit| SYLLABLES[usize::try_from(digit % 10).unwrap_or(0)])
-        .concat()
+    [number / 100, number / 10, number].map(|digit| SYLLABLES[digit as usize % 10]).concat()
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ impl Watch<'_> {
             elapsed,
             steadiness,
             generator,
-            growth: end.as_ref().map(|end| end.orders_since(&begin)),
+            growth: end.as_ref().and_then(|end| end.orders_since(&begin)),
             server: match end {
                 Some(end) => end.server_since(&begin, seconds),
                 None => ServerTransactions::NotAvailable { why: NoServerCounters::Unanswered },

@@ -7,8 +7,9 @@ use numawise_experiment::{NoServerCounters, ServerTransactions};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The sum of `d_next_o_id`.
-    next_orders: i64,
-    server: Option<Counters>,
+    next_orders: u64,
+    /// Or why there are none.
+    server: Result<Counters, NoServerCounters>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,24 +30,26 @@ enum Life {
 
 impl Snapshot {
     pub fn take(admin: &mut Admin) -> Result<Self, AdminError> {
-        let next_orders = admin.number("SELECT SUM(d_next_o_id) FROM district")?.unwrap_or(0);
+        let next_orders = admin.count("SELECT SUM(d_next_o_id) FROM district")?;
         let server = match admin.engine() {
-            Engine::MySql => Some(of_mysql(admin)?),
-            Engine::PostgreSql => Some(of_postgres(admin)?),
-            Engine::Sqlite => None,
+            Engine::MySql => of_mysql(admin)?.ok_or(NoServerCounters::NotTold),
+            Engine::PostgreSql => of_postgres(admin)?.ok_or(NoServerCounters::NotTold),
+            Engine::Sqlite => Err(NoServerCounters::NoServer),
         };
         Ok(Self { next_orders, server })
     }
 
-    pub fn orders_since(&self, begin: &Self) -> u64 {
-        u64::try_from(self.next_orders - begin.next_orders).unwrap_or(0)
+    /// Nothing where there are fewer than before: somebody has made the tables anew.
+    pub fn orders_since(&self, begin: &Self) -> Option<u64> {
+        self.next_orders.checked_sub(begin.next_orders)
     }
 
     /// Seconds are those that the clock says have gone by.
     pub fn server_since(&self, begin: &Self, seconds: i64) -> ServerTransactions {
         let not_available = |why| ServerTransactions::NotAvailable { why };
-        let (Some(begin), Some(end)) = (&begin.server, &self.server) else {
-            return not_available(NoServerCounters::NoServer);
+        let (begin, end) = match (&begin.server, &self.server) {
+            (Ok(begin), Ok(end)) => (begin, end),
+            (Err(why), _) | (_, Err(why)) => return not_available(*why),
         };
         if !end.life.goes_on_from(&begin.life, seconds) {
             return not_available(NoServerCounters::Restarted);
@@ -70,33 +73,38 @@ impl Life {
     }
 }
 
-fn of_mysql(admin: &mut Admin) -> Result<Counters, AdminError> {
+fn of_mysql(admin: &mut Admin) -> Result<Option<Counters>, AdminError> {
     let rows = admin.rows(
         "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_commit', 'Com_rollback', 'Uptime')",
     )?;
     let value = |name: &str| {
-        let row = rows.iter().find(|row| matches!(row.first(), Some(Some(n)) if n == name));
-        row.and_then(|row| row.get(1)?.as_ref()?.parse().ok()).unwrap_or(0)
+        let row = rows.iter().find(|row| matches!(row.first(), Some(Some(n)) if n == name))?;
+        row.get(1)?.as_ref()?.parse().ok()
     };
-    Ok(Counters {
-        commits: value("Com_commit"),
-        rollbacks: value("Com_rollback"),
-        life: Life::Up { seconds: value("Uptime") },
-    })
+    let counters = || {
+        Some(Counters {
+            commits: value("Com_commit")?,
+            rollbacks: value("Com_rollback")?,
+            life: Life::Up { seconds: value("Uptime")? },
+        })
+    };
+    Ok(counters())
 }
 
-fn of_postgres(admin: &mut Admin) -> Result<Counters, AdminError> {
+fn of_postgres(admin: &mut Admin) -> Result<Option<Counters>, AdminError> {
     let rows = admin.rows(
         "SELECT xact_commit, xact_rollback, pg_postmaster_start_time()::text, \
          coalesce(stats_reset::text, '') FROM pg_stat_database WHERE datname = current_database()",
     )?;
-    let row = rows.into_iter().next().unwrap_or_default();
-    let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-    Ok(Counters {
-        commits: text(0).parse().unwrap_or(0),
-        rollbacks: text(1).parse().unwrap_or(0),
-        life: Life::Since { started: text(2), reset: text(3) },
-    })
+    let text = |at: usize| rows.first()?.get(at)?.clone();
+    let counters = || {
+        Some(Counters {
+            commits: text(0)?.parse().ok()?,
+            rollbacks: text(1)?.parse().ok()?,
+            life: Life::Since { started: text(2)?, reset: text(3)? },
+        })
+    };
+    Ok(counters())
 }
 
 #[cfg(test)]
@@ -104,7 +112,7 @@ mod tests {
     use super::*;
 
     fn snapshot(commits: i64, life: Life) -> Snapshot {
-        Snapshot { next_orders: 0, server: Some(Counters { commits, rollbacks: 0, life }) }
+        Snapshot { next_orders: 0, server: Ok(Counters { commits, rollbacks: 0, life }) }
     }
 
     fn up(commits: i64, seconds: i64) -> Snapshot {
@@ -123,7 +131,7 @@ mod tests {
         let since = |at: &str| Life::Since { started: at.to_owned(), reset: String::new() };
         let (begin, end) = (snapshot(1, since("a")), snapshot(9, since("b")));
         assert_eq!(end.server_since(&begin, 30), RESTARTED);
-        let none = Snapshot { next_orders: 0, server: None };
+        let none = Snapshot { next_orders: 0, server: Err(NoServerCounters::NoServer) };
         let no_server = ServerTransactions::NotAvailable { why: NoServerCounters::NoServer };
         assert_eq!(none.server_since(&none, 30), no_server);
     }

@@ -266,7 +266,8 @@ impl Transactions {
                 return Ok(Outcome::RolledBack);
             };
             let stock = self.row(S::StockForOrder, values![district, supply_warehouse, item])?;
-            let there = stock.first().and_then(Value::int).unwrap_or(0);
+            let there = stock.first().and_then(Value::int);
+            let there = there.ok_or_else(|| self.lacking(S::StockForOrder, "no quantity"))?;
             let dist = stock.into_iter().nth(2).unwrap_or(Value::Null);
             let left = there - quantity + if there >= quantity + 10 { 0 } else { 91 };
             let is_remote = i64::from(supply_warehouse != warehouse);
