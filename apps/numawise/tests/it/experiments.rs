@@ -152,6 +152,8 @@ fn compare_runs_any_command_under_placements_in_turn() {
     let bench = Bench::empty();
     let shown = bench.ok(&[
         "compare",
+        "--connect",
+        "embedded:",
         "--placement=one=0",
         "--placement=other=0",
         "--repetitions=3",
