@@ -14,7 +14,7 @@ use crate::machine::find_program;
 use anyhow::{Context, Result, bail};
 use cells::{Cell, Goal, Kind};
 use comfy_table::{Table, presets};
-use numawise_experiment::stats::{bca_interval, median, t_interval};
+use numawise_experiment::stats::{Bootstrap, median, t_interval};
 use numawise_testkit::servers::PrivateMariaDb;
 use sample::{Sample, Server, Tool};
 use serde_json::{Value, json};
@@ -71,7 +71,8 @@ impl Ratio {
             return None;
         }
         let t = t_interval(&logs, 0.95);
-        let bounds = match (t, bca_interval(&logs, 0.95, seed)) {
+        let bca = Bootstrap::of(&logs, seed).map(|mut drawn| drawn.interval(0.95));
+        let bounds = match (t, bca) {
             (Some(t), Some(bca)) => t.hull(bca),
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => return None,
@@ -110,7 +111,7 @@ pub fn run(root: &Path, args: &OltpArgs) -> Result<bool> {
     let server = Server::new(&server, numawise, args.ours.clone());
     server.fill()?;
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["cell", "figure", "ours", "sysbench", "ratio", "95 %", "goal", "verdict"]);
     let (mut met, mut runs) = (true, Vec::new());
     for cell in cells::all().into_iter().filter(|cell| args.takes(cell)) {

@@ -97,7 +97,7 @@ impl<'a> Server<'a> {
         let mut command = match tool {
             Tool::Sysbench => {
                 let mut command = self.sysbench(net, &format!("oltp_{workload}"));
-                command.args(["--thread-init-timeout=120", "run"]);
+                command.arg("run");
                 command
             }
             Tool::Ours => {
