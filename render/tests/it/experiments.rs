@@ -256,7 +256,8 @@ fn the_published_table_comes_out_as_it_is_printed() {
         vNUMA on      A     300      1998  8.41 %    248.83  14.96 %
         binding only  A     300      1862  1.03 %    277.21  5.26 %
         no latency    A     300      1843  0.00 %    -       -
-    "#]].assert_eq(&text::gains(&rows, &look()));
+    "#]]
+    .assert_eq(&text::gains(&rows, &look()));
 }
 
 #[test]
@@ -283,5 +284,6 @@ fn four_targets_come_out_with_their_sum() {
         against the average: slowest guest 2 -6.1 %, fastest guest 4 +7.2 %
         mean latency: 45.33 ms on average of targets, spread (max - min) / max 12.4 %
         p99: 86.91 to 99.23 ms
-    "#]].assert_eq(&text::targets(&all, &look()));
+    "#]]
+    .assert_eq(&text::targets(&all, &look()));
 }
