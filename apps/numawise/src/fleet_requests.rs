@@ -7,8 +7,8 @@ use numawise_documents::fleet::{FleetRequestDoc, L3WordDoc, parse_fleet_requests
 use numawise_model::{L3Policy, PageSize, SmtPolicy};
 use numawise_planner::fit::{Cells, GivenCell, Parting, Wanted};
 use numawise_planner::fleet::{Group, GroupRule, Item};
-use serde::Deserialize;
 use numawise_planner::share_pages;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -251,9 +251,8 @@ fn l3(word: Option<&L3WordDoc>) -> Result<L3Policy, String> {
 fn exact_cells(sizes: &str, vnodes: Option<u32>, vcpus: u32, pages: u64) -> Result<Cells, String> {
     let wanted = "exact:N,N,... (vCPUs of each vNUMA node) is wanted";
     let parsed = sizes.trim_start_matches([':', ' ']).split(',').map(|size| size.trim().parse());
-    let sizes: Vec<u32> = parsed
-        .collect::<Result<_, _>>()
-        .map_err(|_| format!("split: 'exact{sizes}': {wanted}"))?;
+    let sizes: Vec<u32> =
+        parsed.collect::<Result<_, _>>().map_err(|_| format!("split: 'exact{sizes}': {wanted}"))?;
     let sum: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
     if sum != u64::from(vcpus) || sizes.contains(&0) {
         return Err(format!(
@@ -266,8 +265,9 @@ fn exact_cells(sizes: &str, vnodes: Option<u32>, vcpus: u32, pages: u64) -> Resu
         return Err(format!("split: exact names {} vNUMA nodes; leave out vnodes", sizes.len()));
     }
     let weights: Vec<u64> = sizes.iter().map(|size| u64::from(*size)).collect();
-    let shares = share_pages(pages, &weights)
-        .ok_or_else(|| format!("memory: {pages} pages are too few for {} vNUMA nodes", sizes.len()))?;
+    let shares = share_pages(pages, &weights).ok_or_else(|| {
+        format!("memory: {pages} pages are too few for {} vNUMA nodes", sizes.len())
+    })?;
     let cell = |(vcpus, pages)| GivenCell { vcpus, pages };
     Ok(Cells::Given(sizes.into_iter().zip(shares).map(cell).collect()))
 }

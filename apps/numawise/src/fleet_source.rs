@@ -209,9 +209,8 @@ fn guest(
         return Err(Stays::SharesCpus { cpus: shared });
     }
     let emulator: CpuSet = {
-        let own = |claim: &&&Claim| {
-            claim.mode == Mode::Exclusive && claim.purpose == Purpose::Helpers
-        };
+        let own =
+            |claim: &&&Claim| claim.mode == Mode::Exclusive && claim.purpose == Purpose::Helpers;
         let mut helpers = CpuSet::new();
         claims.iter().filter(own).for_each(|claim| helpers.extend(&claim.cpus));
         helpers.difference(&cpus)
@@ -267,9 +266,10 @@ fn guest(
 /// Of a guest's CPUs those that it does not have alone.
 fn shared(cpus: &CpuSet, own: &[&Claim], ledger: &Ledger) -> CpuSet {
     let mut shared = CpuSet::new();
-    let holders = ledger.claims.iter().filter(|claim| {
-        matches!(claim.owner, Owner::Guest { .. } | Owner::Process { .. })
-    });
+    let holders = ledger
+        .claims
+        .iter()
+        .filter(|claim| matches!(claim.owner, Owner::Guest { .. } | Owner::Process { .. }));
     for claim in holders {
         let is_own = own.iter().any(|own| own.id == claim.id);
         let alone = claim.mode == Mode::Exclusive || claim.purpose != Purpose::Vcpus;

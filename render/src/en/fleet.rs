@@ -74,25 +74,32 @@ fn give_up(said: Said, stands: &BTreeSet<Stands>) -> Said {
 pub fn stays(guest: &str, host: &str, why: &Stays) -> Said {
     let said = say(format!("{guest} on {host} cannot be moved by a plan"));
     let own = "give it pCPUs of its own: numawise bind on its host, then take a new ledger";
-    let ledger = "put the ledger right: it has to say of which host's nodes and pCPUs the guest has what";
+    let ledger =
+        "put the ledger right: it has to say of which host's nodes and pCPUs the guest has what";
     match why {
         Stays::SharesCpus { cpus } => said
-            .fact(format!("it shares {} with others: what it needs elsewhere cannot be told", pcpus(cpus)))
+            .fact(format!(
+                "it shares {} with others: what it needs elsewhere cannot be told",
+                pcpus(cpus)
+            ))
             .way(own),
         Stays::NoCpus => said.fact("its ledger names no pCPUs of its own").way(own),
-        Stays::UnknownCpus { cpus } => {
-            said.fact(format!("its ledger names {}, which the host does not have", pcpus(cpus))).way(ledger)
-        }
+        Stays::UnknownCpus { cpus } => said
+            .fact(format!("its ledger names {}, which the host does not have", pcpus(cpus)))
+            .way(ledger),
         Stays::NoMemory => said.fact("its ledger says nothing of its memory").way(ledger),
         Stays::SeveralPageSizes => said
             .fact("its memory is in pages of several sizes, and a place is looked for with one")
             .way("move it by hand: numawise migrate"),
         Stays::MemoryOnly { nodes: of } => said
-            .fact(format!("it has memory of {}, which have no CPUs: a place is looked for without such nodes", nodes(of)))
+            .fact(format!(
+                "it has memory of {}, which have no CPUs: a place is looked for without such nodes",
+                nodes(of)
+            ))
             .way("move it by hand: numawise migrate"),
-        Stays::UnknownNodes { nodes: of } => {
-            said.fact(format!("its ledger has memory of {}, which the host does not have", nodes(of))).way(ledger)
-        }
+        Stays::UnknownNodes { nodes: of } => said
+            .fact(format!("its ledger has memory of {}, which the host does not have", nodes(of)))
+            .way(ledger),
     }
 }
 
@@ -146,7 +153,9 @@ pub fn refusal(refusal: &FleetRefusal) -> Said {
     };
     let on = hosts(why.hosts);
     let sentence = match (refusal.certain, refusal.cut_short) {
-        (_, true) => format!("no place for {who} was found on {on} before the search was cut short"),
+        (_, true) => {
+            format!("no place for {who} was found on {on} before the search was cut short")
+        }
         (true, _) => format!("{who}: fits on none of {on}"),
         (false, _) if refusal.beside_others => {
             format!("no place for {who} was found on {on} beside the other requests")
@@ -155,7 +164,10 @@ pub fn refusal(refusal: &FleetRefusal) -> Said {
     };
     let mut said = say(sentence);
     let facts = [
-        (why.without_rack, "stand in no rack that is known (hosts.toml says which), as per-rack wants"),
+        (
+            why.without_rack,
+            "stand in no rack that is known (hosts.toml says which), as per-rack wants",
+        ),
         (why.against_rules, "stand against its group rules"),
         (why.short_of_cpus, "have too few free pCPUs for it"),
         (why.short_of_memory, "have too little memory on the nodes with free pCPUs"),
@@ -171,7 +183,8 @@ pub fn refusal(refusal: &FleetRefusal) -> Said {
             said = said.fact(format!("{}: {what}", hosts(hosts_so)));
         }
     }
-    let stands = if why.stands_when_empty.is_empty() { &why.stands } else { &why.stands_when_empty };
+    let stands =
+        if why.stands_when_empty.is_empty() { &why.stands } else { &why.stands_when_empty };
     let mut stands = stands.clone();
     if why.moving_may_help || why.against_rules + why.without_rack == why.hosts {
         stands.remove(&Stands::Several);

@@ -121,11 +121,7 @@ fn whole_makes(fleet: &Fleet, allowed: &Allowed, without: Option<usize>) -> BTre
 }
 
 /// What one thing alone can mend comes before what takes several.
-fn fewest_of(
-    fleet: &Fleet,
-    makes: &BTreeMap<u32, usize>,
-    wanted: &Wanted,
-) -> BTreeSet<Stands> {
+fn fewest_of(fleet: &Fleet, makes: &BTreeMap<u32, usize>, wanted: &Wanted) -> BTreeSet<Stands> {
     let each = makes.values().map(|host| stands(fleet.layout(*host), fleet.whole(*host), wanted));
     let mut all: BTreeSet<Stands> = each.flatten().collect();
     if all.len() > 1 {
