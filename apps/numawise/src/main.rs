@@ -8,6 +8,7 @@ mod deferred;
 mod failure;
 mod fleet_report;
 mod fleet_requests;
+mod fleet_search;
 mod fleet_source;
 mod host_source;
 mod input_file;

@@ -8,16 +8,17 @@ use crate::fleet_report::{
     refusal_row, stay_doc,
 };
 use crate::fleet_requests::{self, Asked};
+use crate::fleet_search::{Answer, How, place, refusals};
 use crate::fleet_source::{self, FleetSource};
 use crate::{output, private_file};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use numawise_documents::fleet::{FleetMovesDoc, FleetPlanDoc};
 use numawise_model::HostId;
-use numawise_planner::fleet::groups::{Allowed, Groups};
+use numawise_planner::fleet::groups::Allowed;
 use numawise_planner::fleet::{
-    Batch, Bound, Choice, Fleet, Held, Item, NotPlaced, Placed, Room, Scope, Staying, choose,
-    evacuate, make_room, place_all, place_most, stands_when_empty,
+    Bound, Choice, Held, Item, NotPlaced, Placed, Room, Scope, Staying, evacuate, make_room,
+    stands_when_empty,
 };
 use numawise_render::Look;
 use numawise_render::text::{self, FleetRefusal};
@@ -121,7 +122,7 @@ fn plan(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
     let source = fleet_source::read(global, &args.fleet.hosts)?;
     let asked = fleet_requests::read(&args.requests)?;
     let items: Vec<Item> = asked.iter().map(|asked| asked.item.clone()).collect();
-    let answer = args.fleet.bounded(|bound| place(args, &source, &items, bound));
+    let answer = args.fleet.bounded(|bound| place(args.how(), &source, &items, bound));
     let Answer { batch, .. } = &answer;
     let placed = || asked.iter().zip(&batch.placed).filter_map(|(a, p)| Some((a, p.as_ref()?)));
     let refusals = refusals(&source, &asked, &answer);
@@ -171,126 +172,6 @@ fn say_memory_unknown<'a>(
     if !unknown.is_empty() {
         output::remark(&text::fleet_memory_unknown(&unknown, look));
     }
-}
-
-/// Requests that are alike are looked into once.
-fn refusals(source: &FleetSource, asked: &[Asked], answer: &Answer) -> Vec<FleetRefusal> {
-    let movable = source.movable();
-    let scope = Scope { without: None, movable: Some(&movable) };
-    let mut rows: Vec<FleetRefusal> = Vec::new();
-    let mut last: Option<(&Item, bool)> = None;
-    for (index, certain) in &answer.missing {
-        let one = &asked[*index];
-        let known = last == Some((&one.item, *certain));
-        let row = match rows.last().filter(|_| known) {
-            Some(same) => FleetRefusal { request: one.name.clone(), ..same.clone() },
-            None => {
-                let allowed = answer.groups.allowed(&answer.view, &one.item.groups);
-                let refused = Refused {
-                    certain: *certain,
-                    cut_short: answer.batch.is_cut_short && !certain,
-                    beside_others: answer.beside_others,
-                };
-                refusal_row(&answer.view, one, &allowed, scope, refused)
-            }
-        };
-        rows.push(row);
-        last = Some((&one.item, *certain));
-    }
-    rows
-}
-
-/// What is placed and what is not, and the fleet in which it has no place.
-struct Answer {
-    batch: Batch,
-    /// Each with whether it is certain that there is no place.
-    missing: Vec<(usize, bool)>,
-    /// How many would have had a place.
-    others: usize,
-    /// The view has the others in it.
-    beside_others: bool,
-    /// pCPUs wanted and free, where the first is more.
-    more_than_there_is: Option<(u64, u64)>,
-    view: Fleet,
-    groups: Groups,
-}
-
-fn place(args: &PlanArgs, source: &FleetSource, items: &[Item], bound: &mut Bound) -> Answer {
-    let (mut view, mut groups) = (source.fleet.clone(), Groups::default());
-    let free = (0..view.len()).map(|host| u64::from(view.left(host))).sum();
-    let wanted = items.iter().map(|item| u64::from(item.wanted.vcpus)).sum();
-    let more_than_there_is = (wanted > free).then_some((wanted, free));
-    let answer = |batch: Batch, missing: Vec<(usize, bool)>, beside_others, view, groups| {
-        let others = items.len() - missing.len();
-        Answer { batch, missing, others, beside_others, more_than_there_is, view, groups }
-    };
-    if args.in_order {
-        let (batch, missing) = in_order(&mut view, &mut groups, items, bound);
-        return answer(batch, missing, true, view, groups);
-    }
-    let base = Allowed::default();
-    if !args.most {
-        if let Ok(batch) = place_all(&mut view, &mut groups, items, &base, bound) {
-            return answer(batch, Vec::new(), false, view, groups);
-        }
-        let alone = without_a_place_alone(&view, items, bound);
-        if !alone.is_empty() {
-            let batch = Batch { is_cut_short: bound.is_reached(), ..Batch::default() };
-            return answer(batch, alone, false, view, groups);
-        }
-    }
-    // Why there is no place is told beside the others having theirs.
-    let batch = place_most(&mut view, &mut groups, items, &base, bound);
-    let missing = (0..items.len()).filter(|item| batch.placed[*item].is_none());
-    let missing = missing.map(|item| (item, false)).collect();
-    let placed = if args.most { batch.placed } else { Vec::new() };
-    answer(Batch { placed, ..batch }, missing, true, view, groups)
-}
-
-/// Requests that have no place even where no other of the batch has one.
-fn without_a_place_alone(fleet: &Fleet, items: &[Item], bound: &mut Bound) -> Vec<(usize, bool)> {
-    let groups = Groups::default();
-    let mut last: Option<(&Item, Option<bool>)> = None;
-    let mut none = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let certain = match last {
-            Some((known, certain)) if known == item => certain,
-            _ => {
-                let allowed = groups.allowed(fleet, &item.groups);
-                choose(fleet, &item.wanted, &allowed, bound).err().map(|no| no.is_certain)
-            }
-        };
-        last = Some((item, certain));
-        none.extend(certain.map(|certain| (index, certain)));
-    }
-    none
-}
-
-fn in_order(
-    fleet: &mut Fleet,
-    groups: &mut Groups,
-    items: &[Item],
-    bound: &mut Bound,
-) -> (Batch, Vec<(usize, bool)>) {
-    let mut batch = Batch::default();
-    let mut missing = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let allowed = groups.allowed(fleet, &item.groups);
-        let placed = match choose(fleet, &item.wanted, &allowed, bound) {
-            Ok(Choice { host, fit, held, rank, is_best }) => {
-                fleet.take(host, &held);
-                groups.add(&item.groups, host);
-                Some(Placed { host, fit, held, rank, is_best })
-            }
-            Err(no) => {
-                missing.push((index, no.is_certain));
-                None
-            }
-        };
-        batch.placed.push(placed);
-    }
-    batch.is_cut_short = bound.is_reached();
-    (batch, missing)
 }
 
 fn defrag(global: &GlobalArgs, args: &DefragArgs) -> Result<ExitCode> {
@@ -406,6 +287,16 @@ fn not_emptied(
         refusal_row(&source.fleet, &asked, &elsewhere, scope, refused)
     };
     no.items.iter().map(row).collect()
+}
+
+impl PlanArgs {
+    fn how(&self) -> How {
+        match (self.most, self.in_order) {
+            (true, _) => How::Most,
+            (_, true) => How::InOrder,
+            _ => How::AllOrNothing,
+        }
+    }
 }
 
 impl FleetArgs {
