@@ -22,16 +22,19 @@ pub struct FleetRequestDoc {
     pub page_size: Option<String>,
     /// `compact`, `spread` or a number of L3 domains.
     #[serde(default)]
-    pub l3: Option<String>,
+    pub l3: Option<L3WordDoc>,
     /// `prefer`, `require`, `isolate`, `avoid`.
     #[serde(default)]
     pub smt: Option<String>,
-    /// `even-first`, `even`, `uneven`.
+    /// `auto` (or `even-first`), `even`, `uneven`, `exact:32,16`.
     #[serde(default)]
     pub split: Option<String>,
     /// vNUMA nodes.
     #[serde(default)]
     pub vnodes: Option<u32>,
+    /// `housekeeping` or `isolate`.
+    #[serde(default)]
+    pub emulator: Option<String>,
     /// So many guests like this.
     #[serde(default)]
     pub count: Option<u32>,
@@ -42,6 +45,15 @@ pub struct FleetRequestDoc {
     pub together: Option<String>,
     #[serde(default)]
     pub per_rack: Option<String>,
+}
+
+/// A number may stand as it is or in quotes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "\"compact\", \"spread\" or a number of L3 domains is wanted")]
+pub enum L3WordDoc {
+    Number(u32),
+    Word(String),
 }
 
 /// A line that is no request.
@@ -92,6 +104,8 @@ pub struct FleetPlaceDoc {
     pub kept_idle: ListDoc<Pcpu>,
     /// No host is better by the preferences.
     pub best: bool,
+    /// What the guest's memory takes is known of the host; else it was not checked.
+    pub memory_checked: bool,
 }
 
 /// The vCPUs in one area of a host, `pcpus` in the order of the vCPUs.
@@ -115,6 +129,24 @@ pub struct FleetRefusalDoc {
     pub hosts_short_of_cpus: u32,
     pub hosts_short_of_memory: u32,
     pub hosts_without_a_way: u32,
+    /// The group rule is by rack, and the host's is not known.
+    pub hosts_without_rack: u32,
+    /// There is a place for this one alone: the rest of the batch has none, or the search ended.
+    pub hosts_with_a_place: u32,
+    /// What of the request stands against it: `l3`, `vnodes`, `smt`, `emulator`, `vcpus`, `memory`,
+    /// `several`.
+    pub stands: Vec<String>,
+}
+
+/// A guest that cannot be moved, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetStayDoc {
+    pub guest: String,
+    pub host: String,
+    /// `shares-cpus`, `no-cpus`, `unknown-cpus`, `no-memory`, `several-page-sizes`,
+    /// `unknown-nodes`, `memory-only`.
+    pub reason: String,
 }
 
 /// Guests that move, in an order in which each target is free when its step runs.
@@ -128,6 +160,14 @@ pub struct FleetMovesDoc {
     pub fewest: bool,
     /// What the room is for, after the moves.
     pub place: Option<FleetPlaceDoc>,
+    /// All that was asked for can be done; else there are no moves.
+    pub complete: bool,
+    /// The bound in steps or time was reached.
+    pub cut_short: bool,
+    /// Guests that would have to move and cannot be moved.
+    pub stay: Vec<FleetStayDoc>,
+    /// Guests for which no other place was found.
+    pub not_placed: Vec<FleetRefusalDoc>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -160,7 +200,26 @@ impl FleetPlanDoc {
 
 impl FleetMovesDoc {
     pub fn new(moves: Vec<FleetMoveDoc>, fewest: bool, place: Option<FleetPlaceDoc>) -> Self {
-        Self { schema: FLEET_MOVES_SCHEMA, version: VERSION, moves, fewest, place }
+        Self {
+            schema: FLEET_MOVES_SCHEMA,
+            version: VERSION,
+            moves,
+            fewest,
+            place,
+            complete: true,
+            cut_short: false,
+            stay: Vec::new(),
+            not_placed: Vec::new(),
+        }
+    }
+
+    pub fn refused(
+        stay: Vec<FleetStayDoc>,
+        not_placed: Vec<FleetRefusalDoc>,
+        cut_short: bool,
+    ) -> Self {
+        let none = Self::new(Vec::new(), false, None);
+        Self { complete: false, cut_short, stay, not_placed, ..none }
     }
 
     pub fn to_json(&self) -> String {

@@ -24,8 +24,9 @@ pub use experiment_runs::{
     experiment_plan, experiment_runs,
 };
 pub use fleet::{
-    FleetMove, FleetPlace, FleetRank, FleetRefusal, fleet_all_or_nothing, fleet_cut_short,
-    fleet_moves, fleet_no_room, fleet_places, fleet_reasons, fleet_refusals, fleet_room,
+    FleetMove, FleetPlace, FleetRank, FleetRefusal, FleetStands, FleetStays, fleet_all_or_nothing,
+    fleet_cut_short, fleet_memory_unknown, fleet_more_than_there_is, fleet_moves, fleet_no_room,
+    fleet_places, fleet_reasons, fleet_refusals, fleet_room, fleet_stays,
 };
 pub use guest::guest;
 pub use host::host;

@@ -9,10 +9,11 @@ use crate::input_file;
 use anyhow::{Context, Result};
 use numawise_documents::parse_ledger;
 use numawise_model::{
-    Claim, CpuSet, Host, HostId, Ledger, Mode, Owner, PageSize, Pcpu, Pnode, Purpose, SmtPolicy,
+    Claim, CpuSet, Host, HostId, Ledger, Mode, NodeSet, Owner, PageSize, Pcpu, Pnode, Purpose,
+    SmtPolicy,
 };
 use numawise_planner::fit::{Cells, GivenCell, Layout, Parting, Stock, Wanted};
-use numawise_planner::fleet::{Fleet, Held, Resident};
+use numawise_planner::fleet::{Fleet, Held, Resident, Staying, Stays};
 use numawise_planner::pages_left;
 use numawise_sysfs::ReadOptions;
 use serde::Deserialize;
@@ -20,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LABELS: &str = "hosts.toml";
 const LEDGER_END: &str = ".ledger.json";
@@ -29,6 +31,15 @@ pub struct FleetSource {
     pub residents: Vec<Resident>,
     /// Of each resident.
     pub names: Vec<String>,
+    /// Guests of which it cannot be told what they need elsewhere.
+    pub staying: Vec<Staying>,
+}
+
+impl FleetSource {
+    /// Hosts with guests that may be moved.
+    pub fn movable(&self) -> BTreeSet<usize> {
+        self.residents.iter().map(|resident| resident.host).collect()
+    }
 }
 
 /// What `hosts.toml` says of a host, by its name.
@@ -50,11 +61,15 @@ pub fn read(global: &GlobalArgs, dir: &Path) -> Result<FleetSource> {
         );
         return Err(coded(USAGE, text));
     }
-    let mut source = FleetSource { fleet: Fleet::new(), residents: Vec::new(), names: Vec::new() };
+    let mut source = FleetSource {
+        fleet: Fleet::new(),
+        residents: Vec::new(),
+        names: Vec::new(),
+        staying: Vec::new(),
+    };
     let mut makes: Vec<(Rc<Layout>, Rc<Stock>)> = Vec::new();
-    for (name, file) in &files {
-        let opened = numawise_sysfs::open(file)?;
-        let host = numawise_sysfs::read_host(&opened, &ReadOptions { strict: false })?;
+    for ((name, _), host) in files.iter().zip(hosts(&files)) {
+        let host = host?;
         let ledger = ledger(&dir.join(format!("{name}{LEDGER_END}")))?;
         let pools = config.pools(&host.topology);
         let mut free = host.topology.allowed.cpus.intersection(&host.topology.online);
@@ -68,6 +83,37 @@ pub fn read(global: &GlobalArgs, dir: &Path) -> Result<FleetSource> {
     Ok(source)
 }
 
+/// Unpacking takes the most time by far, so it is done on all CPUs. In the order of the files.
+fn hosts(files: &BTreeMap<String, PathBuf>) -> Vec<Result<Host>> {
+    let files: Vec<&PathBuf> = files.values().collect();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut read = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(index) else { return read };
+            read.push((index, host(file)));
+        }
+    };
+    let mut all: Vec<(usize, Result<Host>)> = std::thread::scope(|scope| {
+        let running: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let own = work();
+        let others = running.into_iter().flat_map(|one| match one.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        own.into_iter().chain(others).collect()
+    });
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, host)| host).collect()
+}
+
+fn host(file: &Path) -> Result<Host> {
+    let opened = numawise_sysfs::open(file)?;
+    Ok(numawise_sysfs::read_host(&opened, &ReadOptions { strict: false })?)
+}
+
 struct Entry<'a> {
     name: &'a str,
     rack: Option<&'a str>,
@@ -78,7 +124,7 @@ struct Entry<'a> {
 
 fn add(source: &mut FleetSource, makes: &mut Vec<(Rc<Layout>, Rc<Stock>)>, entry: Entry) {
     let layout = Layout::of(&entry.host.topology);
-    let guests = guests(entry.ledger, &layout);
+    let (guests, stays) = guests(entry.ledger, &layout, entry.host);
     let mut movable = CpuSet::new();
     guests.iter().for_each(|guest| movable.extend(&guest.held.cpus));
     // What is held in any other way stays where it is.
@@ -99,6 +145,8 @@ fn add(source: &mut FleetSource, makes: &mut Vec<(Rc<Layout>, Rc<Stock>)>, entry
         makes[makes.len() - 1].clone()
     });
     let host = source.fleet.add_host(HostId(entry.name.to_owned()), entry.rack, &layout, &whole);
+    let staying = |(name, why)| Staying { host, name, why };
+    source.staying.extend(stays.into_iter().map(staying));
     for guest in guests {
         source.fleet.take(host, &guest.held);
         source.names.push(guest.name);
@@ -119,32 +167,86 @@ struct Guest {
     held: Held,
 }
 
-fn guests(ledger: &Ledger, layout: &Layout) -> Vec<Guest> {
+/// Those that a plan can move, and the others with why not: none is left out.
+fn guests(ledger: &Ledger, layout: &Layout, host: &Host) -> (Vec<Guest>, Vec<(String, Stays)>) {
     let mut by_uuid: BTreeMap<&str, (&str, Vec<&Claim>)> = BTreeMap::new();
     for claim in &ledger.claims {
         if let Owner::Guest { uuid, name } = &claim.owner {
             by_uuid.entry(&uuid.0).or_insert((name, Vec::new())).1.push(claim);
         }
     }
-    by_uuid.values().filter_map(|(name, claims)| guest(name, claims, layout)).collect()
-}
-
-fn guest(name: &str, claims: &[&Claim], layout: &Layout) -> Option<Guest> {
-    let own = |claim: &&&Claim| claim.mode == Mode::Exclusive && claim.purpose == Purpose::Vcpus;
-    let mut cpus = CpuSet::new();
-    claims.iter().filter(own).for_each(|claim| cpus.extend(&claim.cpus));
-    let mut pages: BTreeMap<(PageSize, usize), u64> = BTreeMap::new();
-    for (node, sizes) in claims.iter().flat_map(|claim| &claim.pages) {
-        let pool = layout.areas.iter().find(|area| area.memory_nodes.contains(*node))?.pool;
-        for (size, count) in sizes {
-            *pages.entry((*size, pool)).or_default() += count;
+    let (mut guests, mut stays) = (Vec::new(), Vec::new());
+    for (name, claims) in by_uuid.values() {
+        match guest(name, claims, ledger, layout, host) {
+            Ok(guest) => guests.push(guest),
+            Err(why) => stays.push(((*name).to_owned(), why)),
         }
     }
-    let sizes: BTreeSet<PageSize> = pages.keys().map(|(size, _)| *size).collect();
-    let [size] = sizes.into_iter().collect::<Vec<_>>()[..] else { return None };
-    if cpus.is_empty() {
-        return None;
+    (guests, stays)
+}
+
+fn guest(
+    name: &str,
+    claims: &[&Claim],
+    ledger: &Ledger,
+    layout: &Layout,
+    host: &Host,
+) -> Result<Guest, Stays> {
+    let of_vcpus = || claims.iter().filter(|claim| claim.purpose == Purpose::Vcpus);
+    let mut cpus = CpuSet::new();
+    let mut all = CpuSet::new();
+    of_vcpus().for_each(|claim| cpus.extend(&claim.cpus));
+    claims.iter().for_each(|claim| all.extend(&claim.cpus));
+    let unknown: CpuSet = all.iter().filter(|cpu| layout.spot_of(*cpu).is_none()).collect();
+    if !unknown.is_empty() {
+        return Err(Stays::UnknownCpus { cpus: unknown });
     }
+    if cpus.is_empty() {
+        return Err(Stays::NoCpus);
+    }
+    let shared = shared(&cpus, claims, ledger);
+    if !shared.is_empty() {
+        return Err(Stays::SharesCpus { cpus: shared });
+    }
+    let emulator: CpuSet = {
+        let own =
+            |claim: &&&Claim| claim.mode == Mode::Exclusive && claim.purpose == Purpose::Helpers;
+        let mut helpers = CpuSet::new();
+        claims.iter().filter(own).for_each(|claim| helpers.extend(&claim.cpus));
+        helpers.difference(&cpus)
+    };
+    let mut pages: BTreeMap<(PageSize, usize), u64> = BTreeMap::new();
+    let mut nodes = NodeSet::new();
+    for (node, sizes) in claims.iter().flat_map(|claim| &claim.pages) {
+        let area = layout.areas.iter().find(|area| area.memory_nodes.contains(*node));
+        match area {
+            Some(area) => {
+                for (size, count) in sizes {
+                    *pages.entry((*size, area.pool)).or_default() += count;
+                }
+            }
+            None if sizes.values().all(|count| *count == 0) => {}
+            None => {
+                nodes.insert(*node);
+            }
+        }
+    }
+    pages.retain(|_, count| *count > 0);
+    let known = |node: &Pnode| host.topology.nodes.iter().any(|known| known.id == *node);
+    if !nodes.is_empty() {
+        let unknown: NodeSet = nodes.iter().filter(|node| !known(node)).collect();
+        // A node that is there, and that no CPU's memory is on: memory of its own kind.
+        return Err(match unknown.is_empty() {
+            true => Stays::MemoryOnly { nodes },
+            false => Stays::UnknownNodes { nodes: unknown },
+        });
+    }
+    let sizes: BTreeSet<PageSize> = pages.keys().map(|(size, _)| *size).collect();
+    let size = match sizes.into_iter().collect::<Vec<_>>()[..] {
+        [size] => size,
+        [] => return Err(Stays::NoMemory),
+        _ => return Err(Stays::SeveralPageSizes),
+    };
     let cells = cells(&cpus, &pages, layout);
     let wanted = Wanted {
         vcpus: cpus.len() as u32,
@@ -153,11 +255,29 @@ fn guest(name: &str, claims: &[&Claim], layout: &Layout) -> Option<Guest> {
         smt: SmtPolicy::Prefer,
         l3: numawise_model::L3Policy::Compact,
         cells,
-        emulator_cpus: 0,
+        emulator_cpus: emulator.len() as u32,
         devices: Vec::new(),
     };
+    let cpus = cpus.union(&emulator);
     let pages = pages.into_iter().map(|((size, pool), count)| (size, pool, count)).collect();
-    Some(Guest { name: name.to_owned(), wanted, held: Held { cpus, pages } })
+    Ok(Guest { name: name.to_owned(), wanted, held: Held { cpus, pages } })
+}
+
+/// Of a guest's CPUs those that it does not have alone.
+fn shared(cpus: &CpuSet, own: &[&Claim], ledger: &Ledger) -> CpuSet {
+    let mut shared = CpuSet::new();
+    let holders = ledger
+        .claims
+        .iter()
+        .filter(|claim| matches!(claim.owner, Owner::Guest { .. } | Owner::Process { .. }));
+    for claim in holders {
+        let is_own = own.iter().any(|own| own.id == claim.id);
+        let alone = claim.mode == Mode::Exclusive || claim.purpose != Purpose::Vcpus;
+        if !is_own || !alone {
+            shared.extend(&claim.cpus.intersection(cpus));
+        }
+    }
+    shared
 }
 
 /// As it is cut today: what it has been shown must hold wherever it goes.
@@ -211,10 +331,15 @@ fn files(dir: &Path) -> Result<BTreeMap<String, PathBuf>> {
         coded(if denied { NO_ACCESS } else { USAGE }, text)
     };
     let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut ledgers = BTreeSet::new();
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name == LABELS || name.ends_with(LEDGER_END) || name.starts_with('.') {
+        if name == LABELS || name.starts_with('.') {
+            continue;
+        }
+        if let Some(of) = name.strip_suffix(LEDGER_END) {
+            ledgers.insert(of.to_owned());
             continue;
         }
         let stem = name.split('.').next().unwrap_or(&name).to_owned();
@@ -226,6 +351,15 @@ fn files(dir: &Path) -> Result<BTreeMap<String, PathBuf>> {
             );
             return Err(coded(USAGE, text));
         }
+    }
+    let nobody = ledgers.iter().find(|name| !files.contains_key(name.as_str()));
+    if let (Some(name), false) = (nobody, files.is_empty()) {
+        let known = files.keys().cloned().collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "{}: there is no host '{name}' in the folder; there are: {known}",
+            dir.join(format!("{name}{LEDGER_END}")).display()
+        );
+        return Err(coded(USAGE, text));
     }
     if files.is_empty() {
         let text = format!(

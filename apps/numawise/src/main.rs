@@ -11,6 +11,7 @@ mod deferred;
 mod failure;
 mod fleet_report;
 mod fleet_requests;
+mod fleet_search;
 mod fleet_source;
 mod foreign_report;
 mod host_source;

@@ -134,7 +134,7 @@ fn split(text: &str) -> Result<Split> {
         coded(USAGE, format!("--split '{text}': {wanted}"))
     };
     match text {
-        "auto" => Ok(Split::EvenFirst),
+        "auto" | "even-first" => Ok(Split::EvenFirst),
         "even" => Ok(Split::Even),
         "uneven" => Ok(Split::Uneven),
         _ => {

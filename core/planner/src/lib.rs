@@ -97,7 +97,7 @@ mod situation;
 pub mod tuning;
 mod vnuma;
 
-pub use memory::{PagesLeft, pages_left};
+pub use memory::{PagesLeft, pages_left, share_pages};
 pub use reserved::default_reserved;
 
 use binding::Bound;

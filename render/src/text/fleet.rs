@@ -7,6 +7,7 @@ use crate::en;
 use crate::look::Look;
 use crate::style::Meaning;
 use numawise_model::{CpuSet, NodeSet};
+use std::collections::BTreeSet;
 
 /// Where a request goes.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct FleetPlace {
     /// Numbers of the preferences by name, the first that matters first.
     pub rank: FleetRank,
     pub is_best: bool,
+    /// Whether the host says what memory it has.
+    pub memory_checked: bool,
 }
 
 /// What decided between hosts.
@@ -34,15 +37,51 @@ pub struct FleetRank {
 }
 
 /// Why a request has no place: hosts by what stands against it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetRefusal {
     pub request: String,
+    /// Requests like it with the same said of them, itself not counted.
+    pub alike: u32,
     pub certain: bool,
+    pub cut_short: bool,
+    /// The others of the batch have their places; without them there would be one for it.
+    pub beside_others: bool,
     pub hosts: u32,
+    pub without_rack: u32,
     pub against_rules: u32,
     pub short_of_cpus: u32,
     pub short_of_memory: u32,
     pub without_a_way: u32,
+    pub with_a_place: u32,
+    /// On hosts as they are.
+    pub stands: BTreeSet<FleetStands>,
+    pub moving_may_help: bool,
+    /// On hosts without guests; nothing where one of them has a place.
+    pub stands_when_empty: BTreeSet<FleetStands>,
+}
+
+/// What of a request stands against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FleetStands {
+    L3,
+    Vnodes,
+    Smt,
+    Emulator,
+    Vcpus,
+    Memory,
+    Several,
+}
+
+/// Why a guest cannot be moved by a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FleetStays {
+    SharesCpus { cpus: CpuSet },
+    NoCpus,
+    UnknownCpus { cpus: CpuSet },
+    NoMemory,
+    SeveralPageSizes,
+    UnknownNodes { nodes: NodeSet },
+    MemoryOnly { nodes: NodeSet },
 }
 
 /// A guest that moves.
@@ -126,7 +165,30 @@ pub fn fleet_all_or_nothing(placed: usize, refused: usize) -> String {
 }
 
 /// No way to make room was found.
-pub fn fleet_no_room(is_certain: bool, look: &Look) -> String {
+pub fn fleet_no_room(
+    is_certain: bool,
+    cut_short: bool,
+    stands: &BTreeSet<FleetStands>,
+    look: &Look,
+) -> String {
     let head = look.paint(Meaning::Error, &format!("{}:", en::labels::REFUSED));
-    paragraph(&format!("{head} "), &en::fleet::no_room(is_certain), look)
+    paragraph(&format!("{head} "), &en::fleet::no_room(is_certain, cut_short, stands), look)
+}
+
+/// A guest that would have to move and cannot be moved.
+pub fn fleet_stays(guest: &str, host: &str, why: &FleetStays, look: &Look) -> String {
+    let head = look.paint(Meaning::Error, &format!("{}:", en::labels::REFUSED));
+    paragraph(&format!("{head} "), &en::fleet::stays(guest, host, why), look)
+}
+
+/// Hosts that got guests without their memory being known.
+pub fn fleet_memory_unknown(hosts: &BTreeSet<String>, look: &Look) -> String {
+    let head = look.paint(Meaning::Warning, &format!("{}:", en::fleet::WARNING));
+    paragraph(&format!("{head} "), &en::fleet::memory_unknown(hosts), look)
+}
+
+/// More is wanted than there is, whatever is left out.
+pub fn fleet_more_than_there_is(vcpus: u64, free: u64, look: &Look) -> String {
+    let head = look.paint(Meaning::Error, &format!("{}:", en::labels::REFUSED));
+    paragraph(&format!("{head} "), &en::fleet::more_than_there_is(vcpus, free), look)
 }

@@ -3,20 +3,25 @@
 
 use crate::config::GlobalArgs;
 use crate::failure::{REFUSED, USAGE, coded};
-use crate::fleet_report::{move_doc, move_row, place_doc, place_row, refusal_doc, refusal_row};
+use crate::fleet_report::{
+    self, Refused, grouped, memory_unknown, move_doc, move_row, place_doc, place_row, refusal_doc,
+    refusal_row, stay_doc,
+};
 use crate::fleet_requests::{self, Asked};
+use crate::fleet_search::{Answer, How, place, refusals};
 use crate::fleet_source::{self, FleetSource};
 use crate::{output, private_file};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use numawise_documents::fleet::{FleetMovesDoc, FleetPlanDoc};
 use numawise_model::HostId;
-use numawise_planner::fleet::groups::{Allowed, Groups};
+use numawise_planner::fleet::groups::Allowed;
 use numawise_planner::fleet::{
-    Batch, Bound, Fleet, Group, Held, Item, NotPlaced, Placed, Room, choose, evacuate, make_room,
-    place_all, place_most,
+    Bound, Choice, Held, Item, NotPlaced, Placed, Room, Scope, Staying, evacuate, make_room,
+    stands_when_empty,
 };
-use numawise_render::text;
+use numawise_render::Look;
+use numawise_render::text::{self, FleetRefusal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -24,8 +29,10 @@ use std::time::{Duration, Instant};
 #[derive(Subcommand)]
 pub enum FleetCommand {
     /// Find places for many guests: all of them, or none.
+    #[command(after_help = REQUEST)]
     Plan(PlanArgs),
     /// Find the fewest moves of guests that make room for one.
+    #[command(after_help = FOR)]
     Defrag(DefragArgs),
     /// Find another place for every guest of a host.
     Evacuate(EvacuateArgs),
@@ -37,7 +44,8 @@ pub struct FleetArgs {
     /// what is given away on it, and hosts.toml for racks.
     #[arg(long, value_name = "DIR")]
     hosts: PathBuf,
-    /// Stop after so long with the best answer so far, like 500ms or 2s.
+    /// Stop the search after so long with the best answer so far, like 500ms or 2s. Reading the
+    /// hosts comes before, and is not counted.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     deadline: Option<Duration>,
     /// Stop after so many questions to the search on one host.
@@ -48,10 +56,25 @@ pub struct FleetArgs {
     out: Option<PathBuf>,
 }
 
-/// A request is a JSON object a line, or a [[request]] in a file that ends in .toml: vcpus, memory
-/// ("128G"), and where they are wanted name, page-size, l3 (compact, spread, a number), smt, split
-/// (even-first, even, uneven), vnodes, count, and the groups apart (different hosts), together (one
-/// host), per-rack (different racks).
+const REQUEST: &str = "\
+A request is a JSON object a line, or a [[request]] in a file that ends in .toml:
+  vcpus, memory   how many, and like \"128G\"; both are needed
+  name            what it is called in the answer
+  page-size       4K, 2M, 1G
+  l3              compact, spread, or a number of L3 domains
+  smt             prefer, require, isolate, avoid
+  split           auto (or even-first), even, uneven, exact:32,16
+  vnodes          how many vNUMA nodes
+  emulator        housekeeping, isolate (a pCPU for the emulator alone)
+  count           so many guests like this
+  apart           a group of which no two are on one host
+  together        a group that is on one host
+  per-rack        a group of which no two are in one rack; hosts.toml must say the racks";
+
+const FOR: &str = "\
+REQUEST is KEY=VALUE with commas between: vcpus and memory, and where they are wanted page-size,
+l3, smt, split, vnodes, emulator, as numawise fleet plan --help has them.";
+
 #[derive(Args)]
 pub struct PlanArgs {
     #[command(flatten)]
@@ -99,16 +122,10 @@ fn plan(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
     let source = fleet_source::read(global, &args.fleet.hosts)?;
     let asked = fleet_requests::read(&args.requests)?;
     let items: Vec<Item> = asked.iter().map(|asked| asked.item.clone()).collect();
-    let answer = args.fleet.bounded(|bound| place(args, &source, &items, bound));
-    let Answer { batch, missing, view, groups, is_certain } = &answer;
+    let answer = args.fleet.bounded(|bound| place(args.how(), &source, &items, bound));
+    let Answer { batch, .. } = &answer;
     let placed = || asked.iter().zip(&batch.placed).filter_map(|(a, p)| Some((a, p.as_ref()?)));
-    let refusals: Vec<_> = missing
-        .iter()
-        .map(|item| {
-            let allowed = groups.allowed(view, &items[*item].groups);
-            refusal_row(view, &asked[*item], &allowed, *is_certain)
-        })
-        .collect();
+    let refusals = refusals(&source, &asked, &answer);
     let doc = FleetPlanDoc::new(
         placed().map(|(asked, placed)| place_doc(&source, &asked.name, placed)).collect(),
         refusals.iter().map(refusal_doc).collect(),
@@ -132,102 +149,51 @@ fn plan(global: &GlobalArgs, args: &PlanArgs) -> Result<ExitCode> {
     if batch.is_cut_short {
         output::print(text::fleet_cut_short())?;
     }
+    let given = batch.placed.iter().flatten().map(|placed| (placed.host, &placed.held));
+    say_memory_unknown(&source, given, &look);
     if !refusals.is_empty() {
-        output::remark(&text::fleet_refusals(&refusals, &look));
+        if let Some((wanted, free)) = answer.more_than_there_is {
+            output::remark(&text::fleet_more_than_there_is(wanted, free, &look));
+        }
+        output::remark(&text::fleet_refusals(&grouped(&refusals), &look));
         if rows.is_empty() && !args.most && !args.in_order {
-            let others = asked.len() - refusals.len();
-            output::remark(&text::fleet_all_or_nothing(others, refusals.len()));
+            output::remark(&text::fleet_all_or_nothing(answer.others, refusals.len()));
         }
     }
     Ok(code)
 }
 
-/// What is placed and what is not, and the fleet in which it has no place.
-struct Answer {
-    batch: Batch,
-    missing: Vec<usize>,
-    is_certain: bool,
-    view: Fleet,
-    groups: Groups,
-}
-
-fn place(args: &PlanArgs, source: &FleetSource, items: &[Item], bound: &mut Bound) -> Answer {
-    let (mut view, mut groups) = (source.fleet.clone(), Groups::default());
-    if args.in_order {
-        let (batch, no) = in_order(&mut view, &mut groups, items, bound);
-        return Answer { batch, missing: no.items, is_certain: no.is_certain, view, groups };
+fn say_memory_unknown<'a>(
+    source: &FleetSource,
+    given: impl Iterator<Item = (usize, &'a Held)>,
+    look: &Look,
+) {
+    let unknown = memory_unknown(source, given);
+    if !unknown.is_empty() {
+        output::remark(&text::fleet_memory_unknown(&unknown, look));
     }
-    let base = Allowed::default();
-    let tied: Vec<&[Group]> = items.iter().map(|item| item.groups.as_slice()).collect();
-    let too_many = groups.too_many(&view, &base, &tied);
-    let all = (!args.most).then(|| place_all(&mut view, &mut groups, items, &base, bound));
-    match all {
-        Some(Ok(batch)) => Answer { batch, missing: Vec::new(), is_certain: false, view, groups },
-        Some(Err(no)) if no.is_certain && too_many.is_empty() => {
-            let batch = Batch { is_cut_short: bound.is_reached(), ..Batch::default() };
-            Answer { batch, missing: no.items, is_certain: true, view, groups }
-        }
-        // Why there is no place is told beside the others having theirs.
-        refused => {
-            let batch = place_most(&mut view, &mut groups, items, &base, bound);
-            let missing = (0..items.len()).filter(|item| batch.placed[*item].is_none()).collect();
-            let batch = match refused {
-                None => batch,
-                Some(_) => Batch { placed: Vec::new(), ..batch },
-            };
-            Answer { batch, missing, is_certain: !too_many.is_empty(), view, groups }
-        }
-    }
-}
-
-fn in_order(
-    fleet: &mut Fleet,
-    groups: &mut Groups,
-    items: &[Item],
-    bound: &mut Bound,
-) -> (Batch, NotPlaced) {
-    let mut batch = Batch::default();
-    let mut missing = NotPlaced { items: Vec::new(), is_certain: true };
-    for (index, item) in items.iter().enumerate() {
-        let allowed = groups.allowed(fleet, &item.groups);
-        let placed = match choose(fleet, &item.wanted, &allowed, bound) {
-            Ok(choice) => {
-                let held = Held::of(&choice.fit, fleet.layout(choice.host), &item.wanted);
-                fleet.take(choice.host, &held);
-                groups.add(&item.groups, choice.host);
-                let (host, fit, rank, is_best) =
-                    (choice.host, choice.fit, choice.rank, choice.is_best);
-                Some(Placed { host, fit, held, rank, is_best })
-            }
-            Err(no) => {
-                missing.items.push(index);
-                missing.is_certain &= no.is_certain;
-                None
-            }
-        };
-        batch.placed.push(placed);
-    }
-    batch.is_cut_short = bound.is_reached();
-    (batch, missing)
 }
 
 fn defrag(global: &GlobalArgs, args: &DefragArgs) -> Result<ExitCode> {
     let wanted = fleet_requests::parse(&args.wanted)?;
     let source = fleet_source::read(global, &args.fleet.hosts)?;
-    let found = args.fleet.bounded(|bound| {
-        make_room(&source.fleet, &source.residents, &wanted, &Allowed::default(), bound)
+    let (found, cut_short) = args.fleet.bounded(|bound| {
+        let anywhere = Allowed::default();
+        let found = make_room(&source.fleet, &source.residents, &wanted, &anywhere, bound);
+        (found, bound.is_reached())
     });
     let look = output::look(false);
     let Room { moves, place, is_fewest } = match found {
         Ok(room) => room,
         Err(no) => {
-            output::remark(&text::fleet_no_room(no.is_certain, &look));
+            let stands = stands_when_empty(&source.fleet, &wanted, &Allowed::default());
+            let stands = stands.into_iter().map(fleet_report::stands).collect();
+            output::remark(&text::fleet_no_room(no.is_certain, cut_short, &stands, &look));
             return Ok(ExitCode::from(REFUSED));
         }
     };
-    let held = Held::of(&place.fit, source.fleet.layout(place.host), &wanted);
-    let is_best = place.is_best;
-    let placed = Placed { host: place.host, fit: place.fit, held, rank: place.rank, is_best };
+    let Choice { host, fit, held, rank, is_best } = place;
+    let placed = Placed { host, fit, held, rank, is_best };
     let asked = args.wanted.as_str();
     let doc = FleetMovesDoc::new(
         moves.iter().map(|step| move_doc(&source, step)).collect(),
@@ -245,6 +211,8 @@ fn defrag(global: &GlobalArgs, args: &DefragArgs) -> Result<ExitCode> {
         output::print(&text::fleet_room(rows.len(), is_fewest))?;
     }
     output::print(&text::fleet_places(&[place_row(&source, asked, &placed)], &look))?;
+    let given = moves.iter().map(|step| (step.to, &step.held));
+    say_memory_unknown(&source, given.chain([(placed.host, &placed.held)]), &look);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -257,24 +225,31 @@ fn empty(global: &GlobalArgs, args: &EvacuateArgs) -> Result<ExitCode> {
         let text = format!("there is no host '{name}' in {dir}; there are: {}", known.join(", "));
         return Err(coded(USAGE, text));
     };
-    let found = args.fleet.bounded(|bound| evacuate(&source.fleet, &source.residents, host, bound));
     let look = output::look(false);
+    let (found, cut_short) = args.fleet.bounded(|bound| {
+        let found = evacuate(&source.fleet, &source.residents, host, bound);
+        (found, bound.is_reached())
+    });
+    let stay: Vec<&Staying> = source.staying.iter().filter(|guest| guest.host == host).collect();
     let moves = match found {
-        Ok(moves) => moves,
-        Err(no) => {
-            let mut elsewhere = Allowed::default();
-            elsewhere.forbid(host);
-            let rows: Vec<_> = no
-                .items
-                .iter()
-                .map(|guest| {
-                    let wanted = source.residents[*guest].wanted.clone();
-                    let item = Item { wanted, groups: Vec::new() };
-                    let asked = Asked { name: source.names[*guest].clone(), item };
-                    refusal_row(&source.fleet, &asked, &elsewhere, no.is_certain)
-                })
-                .collect();
-            output::remark(&text::fleet_refusals(&rows, &look));
+        Ok(moves) if stay.is_empty() => moves,
+        found => {
+            let rows = not_emptied(&source, host, found.err(), cut_short);
+            let stays = stay.iter().map(|guest| stay_doc(&source, guest)).collect();
+            let docs = rows.iter().map(refusal_doc).collect();
+            let doc = FleetMovesDoc::refused(stays, docs, cut_short).to_json();
+            args.fleet.write(&doc)?;
+            if global.json {
+                output::print(&doc)?;
+                return Ok(ExitCode::from(REFUSED));
+            }
+            for guest in stay {
+                let why = fleet_report::stays(&guest.why);
+                output::remark(&text::fleet_stays(&guest.name, &args.host, &why, &look));
+            }
+            if !rows.is_empty() {
+                output::remark(&text::fleet_refusals(&grouped(&rows), &look));
+            }
             return Ok(ExitCode::from(REFUSED));
         }
     };
@@ -287,7 +262,41 @@ fn empty(global: &GlobalArgs, args: &EvacuateArgs) -> Result<ExitCode> {
     }
     let rows: Vec<_> = moves.iter().map(|step| move_row(&source, step)).collect();
     output::print(&text::fleet_moves(&rows, &look))?;
+    say_memory_unknown(&source, moves.iter().map(|step| (step.to, &step.held)), &look);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Guests of a host for which no other place was found.
+fn not_emptied(
+    source: &FleetSource,
+    host: usize,
+    no: Option<NotPlaced>,
+    cut_short: bool,
+) -> Vec<FleetRefusal> {
+    let Some(no) = no else { return Vec::new() };
+    let mut elsewhere = Allowed::default();
+    elsewhere.forbid(host);
+    let movable = source.movable();
+    let scope = Scope { without: Some(host), movable: Some(&movable) };
+    let certain = no.is_certain && !cut_short;
+    let refused = Refused { certain, cut_short, beside_others: false };
+    let row = |guest: &usize| {
+        let wanted = source.residents[*guest].wanted.clone();
+        let item = Item { wanted, groups: Vec::new() };
+        let asked = Asked { name: source.names[*guest].clone(), item };
+        refusal_row(&source.fleet, &asked, &elsewhere, scope, refused)
+    };
+    no.items.iter().map(row).collect()
+}
+
+impl PlanArgs {
+    fn how(&self) -> How {
+        match (self.most, self.in_order) {
+            (true, _) => How::Most,
+            (_, true) => How::InOrder,
+            _ => How::AllOrNothing,
+        }
+    }
 }
 
 impl FleetArgs {

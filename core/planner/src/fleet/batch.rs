@@ -209,8 +209,7 @@ impl<'a> Work<'a> {
     }
 
     fn take(&mut self, item: usize, choice: Choice) {
-        let Choice { host, fit, rank, is_best } = choice;
-        let held = Held::of(&fit, self.fleet.layout(host), &self.items[item].wanted);
+        let Choice { host, fit, held, rank, is_best } = choice;
         self.fleet.take(host, &held);
         self.groups.add(&self.items[item].groups, host);
         self.of_host.entry(host).or_default().push(item);

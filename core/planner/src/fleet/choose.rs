@@ -3,7 +3,7 @@
 use super::groups::Allowed;
 use super::index::{Class, Need};
 use super::rank::seats;
-use super::{Bound, Fleet, Rank};
+use super::{Bound, Fleet, Held, Rank};
 use crate::fit::{Cells, Fit, Parting, Proof, Wanted, fit};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,6 +13,8 @@ use std::collections::BinaryHeap;
 pub struct Choice {
     pub host: usize,
     pub fit: Fit,
+    /// What the guest has there.
+    pub held: Held,
     pub rank: Rank,
     /// No host has a better rank; else the best of those that were asked.
     pub is_best: bool,
@@ -156,7 +158,8 @@ impl Search<'_> {
         let rank = Rank::of(fleet, host, &found, wanted);
         let better = |best: &Choice| (rank, host) < (best.rank, best.host);
         if self.best.as_ref().is_none_or(better) {
-            self.best = Some(Choice { host, fit: found, rank, is_best: false });
+            let held = Held::on(fleet, host, &found, wanted);
+            self.best = Some(Choice { host, fit: found, held, rank, is_best: false });
         }
         true
     }

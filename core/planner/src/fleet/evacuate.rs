@@ -9,7 +9,7 @@ use super::groups::{Allowed, Groups};
 use super::{Bound, Fleet, Move, Resident};
 use std::cmp::Reverse;
 
-/// A move for each guest of the host. The fleet is not changed.
+/// A move for each guest of the host; those that may not migrate are named alone. The fleet is not changed.
 pub fn evacuate(
     fleet: &Fleet,
     residents: &[Resident],
@@ -19,6 +19,11 @@ pub fn evacuate(
     let mut trial = fleet.clone();
     let here: Vec<usize> =
         (0..residents.len()).filter(|resident| residents[*resident].host == host).collect();
+    let fixed: Vec<usize> =
+        here.iter().copied().filter(|resident| !residents[*resident].may_migrate).collect();
+    if !fixed.is_empty() {
+        return Err(NotPlaced { items: fixed, is_certain: true });
+    }
     let items: Vec<Item> = here
         .iter()
         .map(|resident| Item { wanted: residents[*resident].wanted.clone(), groups: Vec::new() })

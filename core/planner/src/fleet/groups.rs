@@ -125,6 +125,11 @@ impl Allowed {
         Some(Some(only).filter(|host| self.allows(fleet, *host)))
     }
 
+    /// The rule is by rack, and it is not known in which the host stands.
+    pub fn lacks_rack(&self, fleet: &Fleet, host: usize) -> bool {
+        self.needs_rack && fleet.hosts[host].rack.is_none()
+    }
+
     pub fn allows(&self, fleet: &Fleet, host: usize) -> bool {
         let rack = fleet.hosts[host].rack;
         !self.never

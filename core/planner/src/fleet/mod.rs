@@ -74,6 +74,7 @@ mod rank;
 mod reasons;
 pub mod room;
 mod several;
+mod stays;
 
 pub use batch::{Batch, Item, NotPlaced, Placed, place_all};
 pub use choose::{Choice, NoPlace, choose};
@@ -81,12 +82,13 @@ pub use evacuate::evacuate;
 pub use groups::{Group, GroupRule};
 pub use most::place_most;
 pub use rank::Rank;
-pub use reasons::{WhyNot, why_not};
+pub use reasons::{Scope, Stands, WhyNot, stands_when_empty, why_not};
 pub use room::{Move, Resident, Room, make_room};
+pub use stays::{Staying, Stays};
 
 use crate::fit::{Fit, Layout, Stock, Wanted};
 use index::Index;
-use numawise_model::{CpuSet, HostId, PageSize};
+use numawise_model::{CpuSet, HostId, Id, PageSize, Pcpu};
 use std::rc::Rc;
 
 /// Hosts, what each has left, and an index over all of them.
@@ -135,6 +137,33 @@ impl Held {
         }
         held
     }
+
+    /// With the pCPUs for the emulator alone: the fit was found on the host as it is.
+    fn on(fleet: &Fleet, host: usize, fit: &Fit, wanted: &Wanted) -> Self {
+        let (layout, stock) = (fleet.layout(host), fleet.stock(host));
+        let mut held = Self::of(fit, layout, wanted);
+        for _ in 0..wanted.emulator_cpus {
+            held.cpus.extend(&emulator_cpu(layout, stock, fit, &held.cpus));
+        }
+        held
+    }
+}
+
+/// Not on a core of the guest where that can be, near its first part, on a core that is
+/// not whole anyhow, the lowest.
+fn emulator_cpu(layout: &Layout, stock: &Stock, fit: &Fit, used: &CpuSet) -> CpuSet {
+    let cores = fit.parts.iter().enumerate().flat_map(|(order, part)| {
+        let cores = layout.segments_of(part.area).iter().flat_map(|s| s.cores.clone());
+        cores.map(move |core| (order, core))
+    });
+    let threads = cores.flat_map(|(order, core)| {
+        let all = &layout.threads[layout.cores[core].threads.clone()];
+        let own = all.iter().any(|id| used.contains(Pcpu::new(*id)));
+        let whole = stock.free(core) == layout.cores[core].all();
+        let left = stock.free_threads(layout, core).difference(used);
+        left.iter().map(move |cpu| (own, order, whole, cpu)).collect::<Vec<_>>()
+    });
+    threads.min().map(|(.., cpu)| CpuSet::single(cpu)).unwrap_or_default()
 }
 
 /// How far a search may go.

@@ -202,26 +202,23 @@ impl Search<'_> {
     ) -> Option<Room> {
         self.leave(&[guest]);
         let place = self.place_on(host, wanted, bound);
-        let held =
-            place.as_ref().map(|place| Held::of(&place.fit, self.fleet.layout(host), wanted));
         let mut found = None;
-        if let (Some(place), Some(held)) = (place, held) {
-            self.fleet.take(host, &held);
+        if let Some(place) = place {
+            self.fleet.take(host, &place.held);
             let mut elsewhere = Allowed::default();
             elsewhere.forbid(host);
             let usual = std::mem::replace(&mut self.allowed, elsewhere);
             let guest_wanted = self.residents[guest].wanted.clone();
             let inner = self.one_move(&guest_wanted, &[guest], bound);
             self.allowed = usual;
-            self.fleet.give_back(host, &held);
+            self.fleet.give_back(host, &place.held);
             found = inner.map(|inner| (place, inner));
         }
         self.come_back(&[guest]);
         let (place, inner) = found?;
         let to = inner.place.host;
-        let layout = self.fleet.layout(to);
-        let held = Held::of(&inner.place.fit, layout, &self.residents[guest].wanted);
-        let own = Move { resident: guest, from: host, to, fit: inner.place.fit, held };
+        let (fit, held) = (inner.place.fit, inner.place.held);
+        let own = Move { resident: guest, from: host, to, fit, held };
         let moves = inner.moves.into_iter().chain([own]).collect();
         self.ordered(moves, place)
     }
@@ -238,7 +235,7 @@ impl Search<'_> {
         let place = self.place_on(host, wanted, bound);
         let mut moves = None;
         if let Some(place) = place {
-            let held = Held::of(&place.fit, self.fleet.layout(host), wanted);
+            let held = place.held.clone();
             self.fleet.take(host, &held);
             moves = self.rehouse(guests, bound).map(|moves| (moves, place));
             self.fleet.give_back(host, &held);
@@ -291,8 +288,8 @@ impl Search<'_> {
 
     fn step(&self, guest: usize, choice: Choice) -> Move {
         let resident = &self.residents[guest];
-        let held = Held::of(&choice.fit, self.fleet.layout(choice.host), &resident.wanted);
-        Move { resident: guest, from: resident.host, to: choice.host, fit: choice.fit, held }
+        let Choice { host, fit, held, .. } = choice;
+        Move { resident: guest, from: resident.host, to: host, fit, held }
     }
 
     /// A single guest first, in each area, and the request after it.
