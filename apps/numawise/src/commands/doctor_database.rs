@@ -85,7 +85,7 @@ fn process(pid: u32) -> Result<ServerProcess, ServerUnseen> {
         return Err(ServerUnseen::NotFound);
     }
     all.bytes_on = bytes_on(&mappings);
-    let largest = mappings.into_iter().max_by_key(|mapping| present(mapping));
+    let largest = mappings.into_iter().max_by_key(present);
     all.pool_policy = largest.map(|mapping| match mapping.policy {
         MappingPolicy::Default => PoolPolicy::Default,
         MappingPolicy::Bind(nodes) => PoolPolicy::Bound { nodes },
