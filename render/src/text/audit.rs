@@ -22,7 +22,7 @@ fn finding(finding: &Finding, look: &Look) -> String {
     let severity = en::findings::severity(finding.severity);
     let head = look.paint(meaning(finding.severity), &format!("{severity}:"));
     let subject = en::findings::subject(&finding.subject).map_or_else(String::new, |s| s + ": ");
-    let mut said = en::findings::finding(&finding.kind, look.simulated);
+    let mut said = en::findings::of(finding, look.simulated);
     if let Some(rule) = AuditRule::of(&finding.kind) {
         said.sentence = format!("{} [{}]", said.sentence, rule.name());
         said.facts.push(words::essay(rule).costs.to_owned());
