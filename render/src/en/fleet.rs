@@ -41,7 +41,7 @@ pub fn no_room(is_certain: bool, cut_short: bool, stands: &BTreeSet<Stands>) -> 
         (false, false) => say("no way to make room was found by moving guests")
             .way("ask for less, or give the search more steps with --steps"),
     };
-    if is_certain { give_up(said, stands) } else { said }
+    give_up(said, stands)
 }
 
 /// What a request could do without.
