@@ -131,8 +131,9 @@ impl Profile {
             let read = percentiles.parse(line);
             let [p99, p95, p50] = read.map_err(|_| unreadable(number, line, "percentiles"))?;
             self.first = None;
-            let (calls, name) = (self.calls, self.name.take().unwrap_or_default());
-            return Ok(Some(Procedure { name, calls, min, mean, max, p50, p95, p99 }));
+            let calls = self.calls;
+            let procedure = |name| Procedure { name, calls, min, mean, max, p50, p95, p99 };
+            return Ok(self.name.take().map(procedure));
         }
         Ok(None)
     }
