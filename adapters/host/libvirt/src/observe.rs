@@ -42,7 +42,7 @@ pub fn observe(
                     let mut vcpus = VcpuSet::new();
                     cells.iter().for_each(|cell| vcpus.extend(&cell.vcpus));
                     facts.guest_cells = Some(cells);
-                    // What the guest shows no file of is no part of what was asked for.
+                    // What the guest shows no file of is no part of what was asked for: absent means not seen.
                     facts.guest_l3 = agent::guest_l3(agent, &vcpus).unwrap_or_default();
                 }
                 Err(agent::AgentError::Cancelled) => return Err(PortError::Cancelled),

@@ -101,6 +101,7 @@ pub fn smp_cache(hypervisor: &LibvirtHypervisor, xml: &str) -> Result<SmpCacheAb
         let value = kind.and_then(|kind| attr_value(kind, name));
         value.map_or_else(String::new, |value| format!(" {name}='{}'", escape(value, Some('\''))))
     };
+    // Absent means libvirt's own choice, for the probe as for the guest.
     let emulator = sheet.find(&["devices", "emulator"])?.map(text).unwrap_or_default();
     let emulator = match emulator.trim() {
         "" => String::new(),

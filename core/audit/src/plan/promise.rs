@@ -200,6 +200,14 @@ pub(super) fn pool_with(topology: &VirtualTopology, node: Pnode) -> NodeSet {
     }
 }
 
+/// For the details of a finding.
+pub(super) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::whole_cores;
@@ -217,13 +225,5 @@ mod tests {
         assert_eq!(whole_cores(&topology, &set(&[0, 1])), set(&[0, 1, 8, 9]));
         assert_eq!(whole_cores(&topology, &set(&[0, 8])), set(&[0, 8]));
         assert_eq!(whole_cores(&topology, &CpuSet::new()), CpuSet::new());
-    }
-}
-
-/// For the details of a finding.
-pub(super) fn mode(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Exclusive => "exclusive",
-        Mode::Shared => "shared",
     }
 }
