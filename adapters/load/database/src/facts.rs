@@ -64,9 +64,10 @@ fn of_mysql(admin: &mut Admin, target: &Target) -> Result<Told, AdminError> {
 fn of_postgres(admin: &mut Admin, target: &Target) -> Result<Told, AdminError> {
     let version = text_of(admin, "SHOW server_version")?;
     // Whoever compares two servers compares bytes, not pages of a size that can be built in.
+    // The two conditions are tried in any order: neither may fail on a setting that is no number.
     let settings = pairs(
         admin,
-        "SELECT name, CASE WHEN unit IN ('B', 'kB', '8kB', '16kB', '32kB', 'MB', 'GB') AND setting::bigint > 0 \
+        "SELECT name, CASE WHEN unit IN ('B', 'kB', '8kB', '16kB', '32kB', 'MB', 'GB') AND setting ~ '^[1-9][0-9]*$' \
          THEN pg_size_bytes(current_setting(name))::text ELSE setting END FROM pg_settings \
          WHERE setting IS NOT NULL",
     )?;
