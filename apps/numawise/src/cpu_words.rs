@@ -51,9 +51,10 @@ fn in_domain(text: &str, topology: &Topology) -> Result<CpuSet, String> {
 
 /// As the planner would place a guest without memory on the empty host.
 fn placed(text: &str, l3: L3Policy, topology: &Topology) -> Result<CpuSet, String> {
+    let vcpus = number(text)?;
     let wanted = Wanted {
-        vcpus: number(text)?,
-        pages: 0,
+        vcpus,
+        pages: vcpus.into(),
         page_size: PageSize::BASE_4K,
         smt: SmtPolicy::Prefer,
         l3,
@@ -62,8 +63,8 @@ fn placed(text: &str, l3: L3Policy, topology: &Topology) -> Result<CpuSet, Strin
         devices: Vec::new(),
     };
     let layout = Layout::of(topology);
-    let mut stock = Stock::new(&layout, &topology.online);
-    stock.set_pages(PageSize::BASE_4K, vec![None; layout.pools()]);
+    // Of memory nothing is known, and nothing is asked.
+    let stock = Stock::new(&layout, &topology.online);
     let found = fit(&layout, &stock, &wanted).map_err(|_| {
         format!("{} CPUs are not there; {} are online", wanted.vcpus, topology.online.len())
     })?;

@@ -5,9 +5,13 @@ use crate::testbed::{Unavailable, or_skip};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 /// Debian keeps each version in a folder of its own here.
 const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// On a busy machine they take their time.
+const CHILDREN_END_WITHIN: Duration = Duration::from_secs(30);
 
 /// A running PostgreSQL, which ends with this value.
 pub struct PrivatePostgres {
@@ -110,10 +114,17 @@ impl PrivatePostgres {
     /// When it does not come back.
     pub fn crash_and_restart(&mut self) {
         self.kill();
-        // Its children see their postmaster gone and end; the lock file waits for them.
-        self.server = launch(self.folder.path(), &self.programs, self.port, &self.options)
-            .unwrap_or_else(|error| panic!("{error}"));
-        self.wait().unwrap_or_else(|error| panic!("{error}"));
+        // Its children see their postmaster gone and end. Until then a new one refuses to start.
+        let begun = Instant::now();
+        loop {
+            self.server = launch(self.folder.path(), &self.programs, self.port, &self.options)
+                .unwrap_or_else(|error| panic!("{error}"));
+            match self.wait() {
+                Ok(()) => return,
+                Err(error) if begun.elapsed() > CHILDREN_END_WITHIN => panic!("{error}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
     }
 
     /// Kills it as a power cut would.

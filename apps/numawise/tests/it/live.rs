@@ -95,7 +95,7 @@ fn the_plan_in_force_mends_drift() {
     bench.ok(&["embedded", "define", "changed.xml"]);
     let ran = bench.run(&["verify", "db"]);
     assert_eq!(ran.code, Some(5), "{ran:?}");
-    assert!(ran.out.contains("numawise apply GUEST --live"), "{}", ran.out);
+    assert!(ran.out.contains("numawise apply db --live"), "{}", ran.out);
     bench.ok(&["apply", "db", "--live"]);
     bench.ok(&["verify", "db"]);
 

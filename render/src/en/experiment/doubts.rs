@@ -66,8 +66,8 @@ pub fn doubt(doubt: &Doubt) -> Said {
         ))
         .way("run these blocks again"),
         Doubt::NoNoiseFloor => {
-            say("the baseline was not run a second time, so nobody knows how much equal arms differ")
-                .way("leave the control in the design")
+            say("no second run of the baseline counts, so nobody knows how much equal arms differ")
+                .way("leave the control in the design, and mend what left its runs out")
         }
         Doubt::EqualArmsDiffer { change, surely } => say(format!(
             "the baseline differs from itself by {}{}",

@@ -96,7 +96,9 @@ impl Greeting {
         if capabilities & can::LONG_PASSWORD == 0 {
             capabilities |= extended << 32;
         }
-        nonce.extend_from_slice(fields.bytes((NONCE - 8).min(fields.0.len()))?);
+        // The oldest servers have no second part, and are refused for that further on.
+        let second = if capabilities & can::SECURE_CONNECTION == 0 { 0 } else { NONCE - 8 };
+        nonce.extend_from_slice(fields.bytes(second)?);
         fields.until_zero();
         let plugin = String::from_utf8_lossy(fields.until_zero()).into_owned();
         let plugin = if plugin.is_empty() { NATIVE.to_owned() } else { plugin };
