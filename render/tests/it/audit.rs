@@ -220,7 +220,7 @@ fn the_last_lines_sum_up_and_say_what_was_not_looked_at() {
     expect![[r#"
         warning: guest web: it has vNUMA nodes and a memory balloon [resizing-with-vnuma]
             a balloon takes pages from any node and knows none, so a node runs dry while the other has room; what is plugged in later lies where there is room
-          to do: take it out: numawise bind GUEST --fix-guest
+          to do: take it out: numawise bind web --fix-guest
         host db-1: 1 guest, 0 errors, 1 warning, 0 notes
         not looked at: interrupts, KSM: the capture does not hold it (make a new one: numawise host capture FILE)
         not looked at: workqueues: sys/cpumask says 'x�' where a set of CPUs is wanted
