@@ -53,6 +53,11 @@ impl Rank {
         }
     }
 
+    /// vNUMA nodes of different sizes, or several of them in one area.
+    pub fn is_unequal(&self) -> bool {
+        (self.sharing_cells, self.parting) > (0, PartingFound::Even)
+    }
+
     /// Without what differs between members of a class.
     pub fn of_class(self) -> Self {
         Self { left_over: [self.left_over[0], 0], ..self }

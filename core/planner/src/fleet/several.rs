@@ -36,6 +36,11 @@ impl Search<'_> {
             let (index, each) = (cells as usize - 1, u8::try_from(each).unwrap_or(u8::MAX));
             let is_large = |largest: &Largest| largest.get(index).is_none_or(|most| *most >= each);
             self.in_equal_parts(bound, &is_large);
+            // A host that was asked as a whole may have answered with unequal parts or a shared area.
+            // Others may do that better, also those that were not large enough to be asked.
+            if self.best.as_ref().is_some_and(|best| best.rank.is_unequal()) {
+                self.best = None;
+            }
         }
         if self.best.is_none() {
             let mut found = 0;
@@ -43,11 +48,14 @@ impl Search<'_> {
                 bound,
                 |_| true,
                 |search, host, bound| {
+                    if found == PATIENCE {
+                        search.gave_up = true;
+                        return false;
+                    }
                     if bound.step() {
                         found += u32::from(search.ask(host, None));
                     }
-                    search.gave_up |= found == PATIENCE;
-                    found < PATIENCE
+                    true
                 },
             );
         }
