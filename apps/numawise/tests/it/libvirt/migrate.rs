@@ -9,6 +9,7 @@ use numawise_engine::ports::Store;
 use numawise_model::HostId;
 use numawise_store::SqliteStore;
 use numawise_testkit::testbed::PrivateLibvirtd;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -307,13 +308,20 @@ fn a_libvirtd_killed_during_a_move() {
     for killed in [On::Near, On::Far] {
         let Some(mut two) = bound(1, true) else { return };
         let words = two.migrate(On::Near, &["--bandwidth", "1"]);
-        let child = two.spawn(On::Near, &words.iter().map(String::as_str).collect::<Vec<_>>());
-        std::thread::sleep(Duration::from_millis(1500));
+        let mut child = two.spawn(On::Near, &words.iter().map(String::as_str).collect::<Vec<_>>());
+        // Until it says that it is under way: on a busy machine that takes its time.
+        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut err = String::new();
+        while !err.contains("moving to") {
+            assert_ne!(said.read_line(&mut err).expect("text"), 0, "it ended early: {err}");
+        }
+        std::thread::sleep(Duration::from_millis(700));
         let daemon = if killed == On::Near { &mut two.near } else { &mut two.far };
         daemon.kill_daemon();
         std::thread::sleep(Duration::from_secs(1));
         daemon.restart_daemon();
-        let ran = Ran::of(child.wait_with_output().expect("it ends"));
+        said.read_to_string(&mut err).expect("text");
+        let ran = Ran { err, ..Ran::of(child.wait_with_output().expect("it ends")) };
         assert!(ran.code.is_some(), "it is told, not killed: {ran:?}");
         let what = format!("libvirtd of {killed:?} killed: {ran:?}");
         // It may need a moment for the half that it finds.
