@@ -1,5 +1,7 @@
 //! A command run to its end: hooks of scenarios, and loads that are somebody else's program.
 
+use crate::seen::used;
+use nix::sys::resource::UsageWho;
 use numawise_engine::ports::{Cancel, PortError};
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -29,7 +31,7 @@ pub fn run_command(words: &[String], cancel: &Cancel) -> Result<Ended, PortError
     let Some((program, arguments)) = words.split_first() else {
         return Err(PortError::Unreadable("a command without a word".to_owned()));
     };
-    let before = children_used();
+    let before = used(UsageWho::RUSAGE_CHILDREN);
     let begun = Instant::now();
     let mut child = Command::new(program)
         .args(arguments)
@@ -42,7 +44,7 @@ pub fn run_command(words: &[String], cancel: &Cancel) -> Result<Ended, PortError
     let complaints = collect(child.stderr.take());
     let status = wait(&mut child, cancel)?.map_err(|error| failed(error.to_string()))?;
     let took = begun.elapsed();
-    let after = children_used();
+    let after = used(UsageWho::RUSAGE_CHILDREN);
     let text = |thread: thread::JoinHandle<String>| thread.join().unwrap_or_default();
     let (output, complaints) = (text(output), text(complaints));
     if !status.success() {
@@ -79,19 +81,5 @@ fn collect(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Str
             let _ = stream.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
-/// User and system time of all children that have ended and were waited for.
-fn children_used() -> (Duration, Duration) {
-    use nix::sys::resource::{UsageWho, getrusage};
-    let time = |value: nix::sys::time::TimeVal| {
-        Duration::from_micros(
-            u64::try_from(value.tv_sec()).unwrap_or(0) * 1_000_000
-                + u64::try_from(value.tv_usec()).unwrap_or(0),
-        )
-    };
-    getrusage(UsageWho::RUSAGE_CHILDREN).map_or((Duration::ZERO, Duration::ZERO), |used| {
-        (time(used.user_time()), time(used.system_time()))
     })
 }

@@ -1,6 +1,8 @@
 //! What stands beside a run on this machine: CPU time of servers, time that the hypervisor took away,
 //! and the busiest disk.
 
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 use procfs::process::Process;
 use procfs::{Current, CurrentSI, DiskStats, KernelStats};
 use std::collections::BTreeMap;
@@ -104,6 +106,16 @@ fn disk_times() -> BTreeMap<String, u64> {
         .filter(|disk| !disk.name.starts_with("loop") && !disk.name.starts_with("ram"))
         .map(|disk| (disk.name, disk.time_in_progress))
         .collect()
+}
+
+/// User and system time: of this process, or of all its children that have ended and were waited for.
+pub(crate) fn used(who: UsageWho) -> (Duration, Duration) {
+    let time = |value: TimeVal| {
+        let part = |number: i64| u64::try_from(number).unwrap_or(0);
+        Duration::from_micros(part(value.tv_sec()) * 1_000_000 + part(value.tv_usec()))
+    };
+    let both = |usage: Usage| (time(usage.user_time()), time(usage.system_time()));
+    getrusage(who).map_or((Duration::ZERO, Duration::ZERO), both)
 }
 
 #[cfg(test)]

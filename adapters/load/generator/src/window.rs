@@ -4,8 +4,8 @@
 //! them as the beginning of what counts, and how long that lasts. The figures are then those of the
 //! intervals inside, whose histograms are whole: nothing has to be told to the load's workers.
 
-use nix::sys::resource::{Usage, UsageWho, getrusage};
-use nix::sys::time::TimeVal;
+use crate::seen::used;
+use nix::sys::resource::UsageWho;
 use numawise_experiment::{Counts, GeneratorUsage, Interval, Latencies, Measured};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +43,7 @@ impl Window {
     /// the load after the last one.
     pub fn hear(&self, interval: &Interval, samples: &mut Samples) -> Interval {
         let end = interval.begin + interval.length;
-        let (user, system) = used();
+        let (user, system) = used(UsageWho::RUSAGE_SELF);
         samples.at.push((end, user, system));
         if self.bounds().is_some_and(|(_, until)| end + SLACK >= until) {
             self.stop.store(true, Ordering::Relaxed);
@@ -88,15 +88,6 @@ impl Window {
             ..*whole
         }
     }
-}
-
-fn used() -> (Duration, Duration) {
-    let time = |value: TimeVal| {
-        let part = |number: i64| u64::try_from(number).unwrap_or(0);
-        Duration::from_micros(part(value.tv_sec()) * 1_000_000 + part(value.tv_usec()))
-    };
-    let both = |usage: Usage| (time(usage.user_time()), time(usage.system_time()));
-    getrusage(UsageWho::RUSAGE_SELF).map_or((Duration::ZERO, Duration::ZERO), both)
 }
 
 #[cfg(test)]

@@ -62,10 +62,7 @@ impl LocalBench<'_> {
         workload: &WorkloadDoc,
         interval: Duration,
     ) -> Result<Vec<GeneratorSpec>, PortError> {
-        let targets: &[String] = match &scenario.targets[..] {
-            [] => &workload.targets,
-            targets => targets,
-        };
+        let targets = targets_of(scenario, workload);
         let here = GeneratorDoc { name: "here".to_owned(), via: vec![], program: None, cpus: None };
         let generators = match self.file.generators.as_slice() {
             [] => std::slice::from_ref(&here),
@@ -107,9 +104,7 @@ impl LocalBench<'_> {
 
     /// A load without a server, or with the database in its own process, is to use all that it has.
     fn is_its_own_server(&self, scenario: &ScenarioDoc, workload: &WorkloadDoc) -> bool {
-        let all = [&scenario.targets, &workload.targets];
-        let targets = all.into_iter().find(|targets| !targets.is_empty());
-        targets.is_none_or(|targets| targets.iter().all(|target| target.starts_with("sqlite:")))
+        targets_of(scenario, workload).iter().all(|target| target.starts_with("sqlite:"))
     }
 
     fn generator_words(&self, generator: &GeneratorDoc, workload: &WorkloadDoc) -> Vec<String> {
@@ -128,10 +123,7 @@ impl LocalBench<'_> {
         command: &CommandDoc,
         cancel: &Cancel,
     ) -> Result<Observed, PortError> {
-        let targets: &[String] = match &scenario.targets[..] {
-            [] => &workload.targets,
-            targets => targets,
-        };
+        let targets = targets_of(scenario, workload);
         let values = Values {
             threads: Some(cell.run.id.threads),
             seconds: Some(cell.design.measure.as_secs_f64()),
@@ -174,6 +166,14 @@ impl LocalBench<'_> {
             command: shown(&words),
             ..Observed::default()
         })
+    }
+}
+
+/// A scenario's own go in the place of the workload's.
+fn targets_of<'a>(scenario: &'a ScenarioDoc, workload: &'a WorkloadDoc) -> &'a [String] {
+    match &scenario.targets[..] {
+        [] => &workload.targets,
+        targets => targets,
     }
 }
 
